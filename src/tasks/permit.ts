@@ -26,19 +26,19 @@ function callOf({ hook, request }: HookTaskSpec): HookCall {
   return { hook, ...request };
 }
 
-/** `isTaskSettled`: isSettled() of the HookTask. */
 export function isOperationOver(
-  spec: HookTaskSpec,
+  task: Pick<HookTask, "spec" | "status">,
   cluster: Cluster | undefined,
   served: ServedUpgrades,
-  isTaskSettled: boolean,
+  policy: CompiledPolicy | undefined,
 ): boolean {
+  const { spec } = task;
   const { hook, clusterRef, step } = spec;
   if (cluster === undefined || cluster.metadata.uid !== clusterRef.uid) return true;
   if (cluster.tooLarge === true) return false;
   // Cluster API does not wait there, so the tasks outlive the hook.
   if (hook === "AfterControlPlaneInitialized")
-    return isBeingDeleted(cluster) || (isTaskSettled && !isPending(cluster, hook));
+    return isBeingDeleted(cluster) || (isSettled(task, policy) && !isPending(cluster, hook));
   // The version that the whole upgrade leads to.
   if (step !== undefined && cluster.topology?.version !== step) return true;
   // Only the hooks of a step have one in the HookTask.
@@ -63,7 +63,7 @@ export function hidesTask(policy: CompiledPolicy | undefined, spec: TaskIdentity
 }
 
 /** Whether the task needs nothing more, nor a person: one that has failed waits for a retry while its policy holds for it. */
-export function isSettled(
+function isSettled(
   { spec, status }: Pick<HookTask, "spec" | "status">,
   policy: CompiledPolicy | undefined,
 ): boolean {
@@ -84,12 +84,12 @@ export interface PermitWorld {
 }
 
 /** Whether Cluster, policy and overrides let it; other HookTasks and HookRollouts may keep it from beginning. */
-export function permitOf(task: Pick<HookTask, "spec" | "metadata">, world: PermitWorld): Permit {
+export function permitOf(task: HookTask, world: PermitWorld): Permit {
   const { spec } = task;
   const { cluster, policy, served } = world;
   if (cluster === undefined || cluster.metadata.uid !== spec.clusterRef.uid)
     return never("the Cluster is gone");
-  if (isOperationOver(spec, cluster, served, false))
+  if (isOperationOver(task, cluster, served, policy))
     return never("the operation has ended, or is no longer wanted");
   if (policy?.uid !== spec.policyRef.uid) return never("the policy is gone");
   if (policy.mode !== "Enforce") return never("the policy only audits");
@@ -101,7 +101,7 @@ export function permitOf(task: Pick<HookTask, "spec" | "metadata">, world: Permi
 type Known = PermitWorld & { readonly cluster: Cluster; readonly policy: CompiledPolicy };
 
 /** The policy has the task. */
-function permitIn({ spec, metadata }: Pick<HookTask, "spec" | "metadata">, known: Known): Permit {
+function permitIn({ spec, metadata }: HookTask, known: Known): Permit {
   const { cluster, policy, served } = known;
   // Its ServiceAccount would be another one of the same name.
   if (policy.account?.namespace !== (metadata.namespace ?? ""))

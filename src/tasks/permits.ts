@@ -14,15 +14,7 @@ import type { PolicyApi } from "../status/policy-api.ts";
 import type { RolloutApi } from "../rollouts/rollout-api.ts";
 import type { PolicyRef } from "../policy/policy-ref.ts";
 import { TASK_DEFAULTS } from "../policy/tasks/compile-task.ts";
-import {
-  hidesTask,
-  isOperationOver,
-  isSettled,
-  type Permit,
-  permitOf,
-  type PermitWorld,
-  taskIn,
-} from "./permit.ts";
+import { hidesTask, isOperationOver, type Permit, permitOf, type PermitWorld, taskIn } from "./permit.ts";
 import { isCarriedOut, lastAttempt, objectName, openAttempt } from "./task-progress.ts";
 import type { StoredTask } from "./stored-task.ts";
 import type { TaskMemory } from "./task-memory.ts";
@@ -58,21 +50,15 @@ export class Permits {
     return cluster?.metadata.uid === uid ? cluster : undefined;
   }
 
-  isOver(task: HookTask): boolean {
-    return this.#isOver(task, this.clusterOf(task.spec.clusterRef));
-  }
-
-  #isOver(task: HookTask, cluster: Cluster | undefined): boolean {
-    const { spec } = task;
+  isOver(task: HookTask, cluster: Cluster | undefined): boolean {
     const { store, served } = this.#options;
-    const policy = store.policies.compiledOf(spec.policyRef);
-    return isOperationOver(spec, cluster, served, isSettled(task, policy));
+    return isOperationOver(task, cluster, served, store.policies.compiledOf(task.spec.policyRef));
   }
 
   /** The same, by a quorum read (no resourceVersion). */
   async isOverNow(task: HookTask): Promise<boolean> {
     const { namespace, name } = task.spec.clusterRef;
-    return this.#isOver(task, await this.#options.reader.findCluster(namespace, name));
+    return this.isOver(task, await this.#options.reader.findCluster(namespace, name));
   }
 
   /** Whether another version is wanted, so that no hook has passed. */

@@ -105,7 +105,7 @@ export class TaskReconciler {
 
   #next(known: StoredTask, task: HookTask): NextStep {
     const { memory, permits, now } = this.#options;
-    const isOver = permits.isOver(task);
+    const isOver = permits.isOver(task, permits.clusterOf(task.spec.clusterRef));
     const memo = this.#memoOf(task);
     if (!isOver) memo.overSinceMs = undefined;
     return nextStep({

@@ -12,7 +12,7 @@ import { operationOf } from "../../operations/beginnings.ts";
 import type { SlotTasks } from "../../rollouts/rollout-reconciler.ts";
 import { carryOut, newAttempt, observe } from "../../tasks/attempt-work.ts";
 import { type NextStep, nextStep, RETRY_ANNOTATION, timesOutAt } from "../../tasks/next-step.ts";
-import { isOperationOver, isSettled, type Permit, permitOf } from "../../tasks/permit.ts";
+import { isOperationOver, type Permit, permitOf } from "../../tasks/permit.ts";
 import { type PermitsOptions, waitForOther } from "../../tasks/permits.ts";
 import {
   attemptBegun,
@@ -189,8 +189,7 @@ export class SuiteTasks {
     // While it runs, a step may still ask about it.
     if (running.has(namespacedName(spec.clusterRef)) && operationOf(spec.hook) !== undefined) return false;
     const { policies } = this.#session.objects.memory;
-    const settled = isSettled(task, policies.compiledOf(spec.policyRef));
-    return isOperationOver(spec, this.#clusterOf(task), served, settled);
+    return isOperationOver(task, this.#clusterOf(task), served, policies.compiledOf(spec.policyRef));
   }
 
   #permit(task: HookTask): Permit {

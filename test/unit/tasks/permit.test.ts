@@ -20,6 +20,7 @@ import {
   override,
   UPGRADE,
 } from "../builders.ts";
+import { hookTask } from "./hook-tasks.ts";
 import { task, taskRule, taskWorld, withTasks } from "../policy/tasks/fixtures.ts";
 
 const policy = compiled(withTasks([task()]));
@@ -41,8 +42,9 @@ interface Asked extends Partial<Omit<PermitWorld, "overrides">> {
 }
 
 function permit({ spec: of = spec, home = "team-a", overrides = [], ...over }: Asked = {}) {
+  const { metadata, ...kind } = hookTask();
   return permitOf(
-    { spec: of, metadata: { namespace: home, name: "a-task", uid: "a-task", resourceVersion: "1" } },
+    { ...kind, metadata: { ...metadata, namespace: home }, spec: of },
     {
       cluster: deleted,
       namespace: namespace(),
@@ -126,7 +128,12 @@ describe("an operation is over", () => {
   const waiting = heldAt("BeforeClusterUpgrade", calling(UPGRADE, cluster()));
   const own = specOf(upgrading, waiting, UPGRADE);
   const isOver = (on: Cluster | undefined, hasFinished = false, of = own): boolean =>
-    isOperationOver(of, on, ALL_HOOKS, hasFinished);
+    isOperationOver(
+      { spec: of, ...(hasFinished && { status: { phase: "Succeeded" } }) },
+      on,
+      ALL_HOOKS,
+      upgrading,
+    );
 
   test("once the Cluster is gone, deleted, or wants another version", () => {
     assert.deepEqual(

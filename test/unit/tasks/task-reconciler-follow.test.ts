@@ -52,6 +52,7 @@ function replica(t: TestContext, status: HookTaskStatus): Leader {
       },
     },
     permits: {
+      clusterOf: () => undefined,
       isOver: () => leader.isOver,
       isOverNow: async () => await Promise.resolve(leader.isOver),
       isTakenBack: () => false,
