@@ -128,8 +128,7 @@ export class TaskReconciler {
     const isTurn = allowance.restMs(task.spec.clusterRef.namespace) <= 0;
     if (isTurn && !this.#beginning.has(taskRunKey(task))) return permit;
     // That passes by itself, and what else it waits for is not known before.
-    const why = task.status?.message;
-    return { may: "Wait", ...(why !== undefined && { why }) };
+    return { may: "Wait", why: task.status?.message };
   }
 
   async #perform(read: HookTask): Promise<Requeue> {
@@ -169,23 +168,20 @@ export class TaskReconciler {
     }
   }
 
-  async #markOver(task: HookTask): Promise<StepResult> {
-    const { permits, now } = this.#options;
-    const waitMs = this.#untilOver(task);
-    if (waitMs > 0) return { requeueAfterMs: waitMs };
-    if (!(await permits.isOverNow(task))) return { requeueAfterMs: RECHECK_MS };
-    return await this.#write(task, operationOver(task.status ?? {}, now()));
-  }
-
   /**
    * The other replicas have to learn from the Cluster that an operation has passed before they learn that its tasks count no
    * more: they would say that it passed while tasks held it.
    */
-  #untilOver(task: HookTask): number {
-    if (this.#options.permits.isTakenBack(task.spec)) return 0;
-    const memo = this.#memoOf(task);
-    memo.overSinceMs ??= performance.now();
-    return memo.overSinceMs + WATCH_LAG_MS - performance.now();
+  async #markOver(task: HookTask): Promise<StepResult> {
+    const { permits, now } = this.#options;
+    if (!permits.isTakenBack(task.spec)) {
+      const [memo, nowMs] = [this.#memoOf(task), performance.now()];
+      memo.overSinceMs ??= nowMs;
+      const waitMs = memo.overSinceMs + WATCH_LAG_MS - nowMs;
+      if (waitMs > 0) return { requeueAfterMs: waitMs };
+    }
+    if (!(await permits.isOverNow(task))) return { requeueAfterMs: RECHECK_MS };
+    return await this.#write(task, operationOver(task.status ?? {}, now()));
   }
 
   async #reconsider(task: HookTask): Promise<StepResult> {

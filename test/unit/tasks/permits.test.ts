@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { HookTask, TaskAttempt } from "../../../src/api/hook-policy.ts";
+import type { HookTask, HookTaskSpec, TaskAttempt } from "../../../src/api/hook-policy.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
 import { stubPolicy } from "../../../src/memory/stored-views.ts";
 import { decide } from "../../../src/policy/decide.ts";
@@ -78,6 +78,21 @@ test("what other runs have left behind is read of this task alone", (t) => {
 test("nothing may begin for a Cluster that memory does not know", () => {
   const permit = permitsOf([]).fromMemory(named(hookTask()));
   assert.deepEqual(permit, { may: "Never", why: "the Cluster is gone" });
+});
+
+test("an upgrade is taken back while its Cluster wants another version", () => {
+  const wants = (version: string): Cluster => cluster({}, { topology: { className: "lab", version } });
+  const isTakenBack = (at: Cluster | undefined, over: Partial<HookTaskSpec>): boolean => {
+    const { clusterRef, ...spec } = nextOf(policy).spec;
+    return permitsOf([], policy, at).isTakenBack({ ...spec, ...over, clusterRef });
+  };
+  const step = { version: "v1.34.0", step: "v1.35.0" };
+  assert.equal(isTakenBack(wants("v1.33.0"), { version: "v1.34.0" }), true);
+  assert.equal(isTakenBack(wants("v1.34.0"), { version: "v1.34.0" }), false);
+  assert.equal(isTakenBack(wants("v1.34.0"), step), true);
+  assert.equal(isTakenBack(wants("v1.35.0"), step), false);
+  assert.equal(isTakenBack(wants("v1.33.0"), {}), false, "it is no upgrade");
+  assert.equal(isTakenBack(undefined, step), false, "its Cluster is gone");
 });
 
 test("how long an object is kept is not known while its policy cannot be evaluated", () => {

@@ -18,6 +18,7 @@ interface Leader {
   leading: boolean;
   loaded: boolean;
   isOver: boolean;
+  isTakenBack: boolean;
   /** Before the answer to the write of a status arrives. */
   whileWriting: () => void;
   readonly memory: TaskMemory;
@@ -55,7 +56,7 @@ function replica(t: TestContext, status: HookTaskStatus): Leader {
       clusterOf: () => undefined,
       isOver: () => leader.isOver,
       isOverNow: async () => await Promise.resolve(leader.isOver),
-      isTakenBack: () => false,
+      isTakenBack: () => leader.isTakenBack,
       keepMs: () => Infinity,
     },
     polls: { forget: () => undefined },
@@ -72,6 +73,7 @@ function replica(t: TestContext, status: HookTaskStatus): Leader {
     leading: true,
     loaded: true,
     isOver: false,
+    isTakenBack: false,
     whileWriting: () => undefined,
     memory,
     key: namespacedName(task.metadata),
@@ -128,6 +130,13 @@ test("nor does the time count while another replica leads", async (t) => {
   await leader.look(4000);
   leader.leading = true;
   assert.equal(await leader.look(4000), 5000);
+});
+
+test("an operation that is taken back is over at once: no replica would say that it passed", async (t) => {
+  const leader = replica(t, ENDED);
+  Object.assign(leader, { isOver: true, isTakenBack: true });
+  await leader.look();
+  assert.notEqual(leader.stored()?.over, undefined);
 });
 
 test("nor does the time of one that is gone count for another of its name", async (t) => {
