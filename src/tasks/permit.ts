@@ -72,7 +72,7 @@ function isSettled(
   return !holds && !hidesTask(policy, spec);
 }
 
-/** As it is known of a HookTask's Cluster and policy. */
+/** What is known of a HookTask's Cluster and policy. */
 export interface PermitWorld {
   /** `undefined`: there is none of this name. */
   readonly cluster: Cluster | undefined;
@@ -83,7 +83,7 @@ export interface PermitWorld {
   readonly now: Date;
 }
 
-/** Whether Cluster, policy and overrides let it; other HookTasks and HookRollouts may keep it from beginning. */
+/** As Cluster, policy and overrides show it; other HookTasks and HookRollouts may still make it wait. */
 export function permitOf(task: HookTask, world: PermitWorld): Permit {
   const { spec } = task;
   const { cluster, policy, served } = world;
@@ -100,7 +100,7 @@ export function permitOf(task: HookTask, world: PermitWorld): Permit {
 
 type Known = PermitWorld & { readonly cluster: Cluster; readonly policy: CompiledPolicy };
 
-/** The policy has the task. */
+/** Of a policy that has the task. */
 function permitIn({ spec, metadata }: HookTask, known: Known): Permit {
   const { cluster, policy, served } = known;
   // Its ServiceAccount would be another one of the same name.
