@@ -81,8 +81,8 @@ export class TaskReconciler {
     }
     if (!leading() || !loaded()) {
       // Changes in memory are ignored until then, and another replica may send requests.
-      const { inTheWay, cleanedUp } = this.#memoOf(known);
-      this.#memos.set(key, { inTheWay, cleanedUp });
+      const memo = this.#memos.get(key);
+      if (memo !== undefined) this.#memos.set(key, { inTheWay: memo.inTheWay, cleanedUp: memo.cleanedUp });
       return { requeueAfterMs: mayCount(known) ? FOLLOW_MS : FOLLOW_OVER_MS };
     }
     const { outline } = known;
