@@ -83,7 +83,7 @@ export class TaskReconciler {
       // Changes in memory are ignored until then, and another replica may send requests.
       const memo = this.#memos.get(key);
       if (memo !== undefined) this.#memos.set(key, { inTheWay: memo.inTheWay, cleanedUp: memo.cleanedUp });
-      return { requeueAfterMs: mayCount(known) ? FOLLOW_MS : FOLLOW_OVER_MS };
+      return { requeueAfterMs: followMs(known) };
     }
     const { outline } = known;
     const planned = this.#next(known, outline);
@@ -330,9 +330,9 @@ function triedMs(memo: Memo): number {
   return nowMs - memo.inTheWay.sinceMs;
 }
 
-/** Whether it has something to do, or whether a decision may count it until its operation is known to be over. */
-function mayCount({ phase, over }: StoredTask): boolean {
-  return !over || phase === "Pending" || phase === "Running";
+/** Sooner if it has something to do, or if a decision may count it until its operation is known to be over. */
+function followMs({ phase, over }: StoredTask): number {
+  return !over || phase === "Pending" || phase === "Running" ? FOLLOW_MS : FOLLOW_OVER_MS;
 }
 
 function restFor({ forMs }: { readonly forMs?: number }): Requeue {
