@@ -75,6 +75,8 @@ export class Lab {
   readonly secrets = new Secrets();
   readonly log = new MemoryLogger();
   readonly steps: WriteAction[] = [];
+  /** What the API server was asked for, in order. */
+  readonly requests: string[] = [];
   /** What the one object that calls us trusts; `undefined`: there is none. */
   clientBundle: string | undefined;
   leading = true;
@@ -104,7 +106,8 @@ export class Lab {
       metadata: { name: "hookpolicy", uid: "u", resourceVersion: "1" },
       spec: { clientConfig: { service: { namespace: "system", name: "hooks" } } },
     };
-    const list = async (): Promise<unknown> => {
+    const list = async ({ plural }: Resource): Promise<unknown> => {
+      this.requests.push(`list ${plural}`);
       if (this.trustFailure !== undefined) throw this.trustFailure;
       const { clientBundle: pem } = this;
       const clientConfig = { ...extension.spec.clientConfig, caBundle: base64(pem ?? "") };
@@ -114,17 +117,25 @@ export class Lab {
       };
     };
     return {
-      get: async ({ kind }: Resource, { name }) => {
+      get: async ({ kind, plural }: Resource, { name }) => {
+        this.requests.push(`get ${plural} ${name}`);
         if (kind === "Secret") return this.secrets.read(name);
         throw new KubeError("gone", { code: 404, reason: "NotFound" });
       },
-      create: async (_, value) =>
-        this.secrets.write(value.metadata.name, undefined, "data" in value ? (value.data as SecretData) : {}),
+      create: async (_, value) => {
+        this.requests.push(`create ${value.metadata.name}`);
+        const data = "data" in value ? (value.data as SecretData) : {};
+        return this.secrets.write(value.metadata.name, undefined, data);
+      },
       mergePatch: async (_, { name }, patch) => {
+        this.requests.push(`patch ${name}`);
         const { metadata, data } = patch as KubeObject & { readonly data: SecretData };
         return this.secrets.write(name, metadata.resourceVersion, data);
       },
-      getPath: async () => ({ versions: [{ version: "v1beta2" }] }),
+      getPath: async (path) => {
+        this.requests.push(`get ${path}`);
+        return { versions: [{ version: "v1beta2" }] };
+      },
       list: list as KubeClient["list"],
     };
   }

@@ -54,6 +54,46 @@ test("at rest nothing is written", async () => {
   assert.deepEqual(lab.log.messages("warn"), []);
 });
 
+test("looks at the two Secrets, and at the callers while it awaits their trust as the leader", async () => {
+  const { lab, keeper } = await started();
+  const asked = async (): Promise<string[]> => {
+    lab.requests.length = 0;
+    await keeper.advance(SIGNAL);
+    return [...lab.requests];
+  };
+  const secrets = [`get secrets ${AUTHORITY}`, `get secrets ${SERVING}`];
+  const webhooks = ["hookpolicy", "hookpolicy-clusters"].map(
+    (name) => `get validatingwebhookconfigurations ${name}`,
+  );
+  const callers = [...webhooks, "get /apis/runtime.cluster.x-k8s.io", "list extensionconfigs"];
+  const creates = [`create ${AUTHORITY}`, ...secrets, `create ${SERVING}`, ...secrets];
+  assert.deepEqual(lab.requests, [...secrets, ...creates]);
+  assert.deepEqual(await asked(), secrets);
+  lab.follow();
+  lab.secrets.kept.delete(AUTHORITY);
+  const rotates = [...secrets, `create ${AUTHORITY}`, ...secrets, `patch ${SERVING}`];
+  assert.deepEqual(await asked(), [...rotates, ...secrets, ...callers]);
+  assert.deepEqual(await asked(), [...secrets, ...callers]);
+  lab.leading = false;
+  assert.deepEqual(await asked(), secrets);
+  lab.leading = true;
+  lab.follow();
+  await keeper.advance(SIGNAL);
+  lab.pass(SETTLE_MS);
+  assert.deepEqual(await asked(), [...secrets, ...callers, `patch ${SERVING}`, ...secrets]);
+  assert.deepEqual(await asked(), secrets);
+});
+
+test("knows its authority while the API server cannot be asked, also when it has expired meanwhile", async () => {
+  const { lab, keeper } = await started();
+  const { validFromDate, validToDate } = new X509Certificate(lab.secrets.get(AUTHORITY, "tls.crt"));
+  lab.secrets.failure = new Error("the API server is away");
+  lab.pass(AUTHORITY_LIFE_MS);
+  await assert.rejects(keeper.advance(SIGNAL), /away/);
+  const { notBefore, notAfter } = keeper.authority ?? {};
+  assert.deepEqual([notBefore, notAfter], [validFromDate, validToDate]);
+});
+
 test("replicas that start at the same time agree on certificates, without a leader", async () => {
   const lab = new Lab();
   lab.leading = false;

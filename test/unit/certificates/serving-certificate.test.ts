@@ -3,9 +3,11 @@ import { rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 
+import type { EventText } from "../../../src/api/event-text.ts";
 import { createAuthority, issueLeaf } from "../../../src/certificates/issue.ts";
 import { KubeError } from "../../../src/kube/kube-error.ts";
 import type { KubeObject } from "../../../src/kube/resource.ts";
+import { timestamp } from "../../../src/lib/instant.ts";
 import { errorText } from "../../../src/lib/thrown.ts";
 import { Certificates, type CertificatesOptions } from "../../../src/certificates/certificates.ts";
 import type { KeyPair } from "../../../src/server/tls-server.ts";
@@ -16,7 +18,11 @@ const DAY_MS = 86_400_000;
 const HOST = "hookpolicy-webhook-service.hookpolicy-system.svc";
 const SERVING = "hookpolicy-webhook-service-cert";
 
+const NAMESPACE = "hookpolicy-system";
+
 type SecretObject = KubeObject & { readonly data: Readonly<Record<string, string>> };
+type Configuration = KubeObject & { readonly webhooks: { readonly clientConfig: { caBundle: string } }[] };
+const base64 = (text: string): string => Buffer.from(text).toString("base64");
 
 class Lab {
   readonly dir: string;
@@ -24,6 +30,9 @@ class Lab {
   readonly secrets = new Map<string, SecretObject>();
   readonly created: unknown[] = [];
   readonly served: KeyPair[] = [];
+  readonly events: EventText[] = [];
+  /** The caBundles, PEM, of the webhook configurations that exist. */
+  readonly bundles = new Map<string, string>();
   failure: KubeError | undefined;
   leading = true;
 
@@ -47,12 +56,12 @@ class Lab {
       more.ours === false ? {} : { "app.kubernetes.io/managed-by": "hookpolicy" };
     const metadata = {
       name,
-      namespace: "hookpolicy-system",
+      namespace: NAMESPACE,
       uid: `uid-${name}`,
       resourceVersion: "1",
       labels,
     };
-    const encoded = Object.entries(data).map(([key, value]) => [key, Buffer.from(value).toString("base64")]);
+    const encoded = Object.entries(data).map(([key, value]) => [key, base64(value)]);
     this.secrets.set(name, { metadata, data: Object.fromEntries(encoded) });
   }
 
@@ -60,7 +69,7 @@ class Lab {
     const client: CertificatesOptions["client"] = {
       get: async ({ kind }, { name }) => {
         if (this.failure !== undefined) throw this.failure;
-        const found = kind === "Secret" ? this.secrets.get(name) : undefined;
+        const found = kind === "Secret" ? this.secrets.get(name) : this.#configuration(name);
         if (found === undefined) throw new KubeError("gone", { code: 404, reason: "NotFound" });
         return found;
       },
@@ -75,7 +84,12 @@ class Lab {
         );
         return this.secrets.get(object.metadata.name)!;
       },
-      mergePatch: async (_, { name }, patch) => {
+      mergePatch: async ({ kind }, { name }, patch) => {
+        if (kind !== "Secret") {
+          const [webhook] = (patch as Configuration).webhooks;
+          this.bundles.set(name, Buffer.from(webhook?.clientConfig.caBundle ?? "", "base64").toString());
+          return this.#configuration(name)!;
+        }
         const found = this.secrets.get(name)!;
         this.secrets.set(name, { ...found, data: { ...found.data, ...(patch as SecretObject).data } });
         return this.secrets.get(name)!;
@@ -92,15 +106,22 @@ class Lab {
         webhookConfiguration: "hookpolicy",
         webhookServiceName: "hookpolicy-webhook-service",
         webhookSecretName: SERVING,
-        namespace: "hookpolicy-system",
+        namespace: NAMESPACE,
       },
       client,
       leading: () => this.leading,
-      events: { tell: () => undefined },
+      events: { tell: (text) => this.events.push(text) },
       log: this.log,
       servers: () => assert.fail("no clients are checked"),
       serving: () => [{ setCertificate: (pair) => this.served.push(pair) }],
     });
+  }
+
+  #configuration(name: string): Configuration | undefined {
+    const pem = this.bundles.get(name);
+    if (pem === undefined) return undefined;
+    const metadata = { name, uid: `uid-${name}`, resourceVersion: "1" };
+    return { metadata, webhooks: [{ clientConfig: { caBundle: base64(pem) } }] };
   }
 
   /** Our own two Secrets, issued so long ago. */
@@ -199,6 +220,10 @@ test("a leader renews; another replica serves what it finds", async (t) => {
   await running(serving, async () => await until("a renewed one", () => lab.served.length > 0));
   assert.notEqual(lab.served[0]?.cert, old.cert);
   assert.ok(lab.log.messages("info").includes("Issued a new serving certificate"));
+  assert.deepEqual(
+    lab.events.map(({ reason, action }) => [reason, action]),
+    [["CertificateIssued", "IssueLeaf"]],
+  );
 });
 
 test("a foreign Secret is served and not touched; a broken one is reported", async (t) => {
@@ -227,4 +252,100 @@ test("without permission there is one line that says what to do", async (t) => {
     );
     return true;
   });
+});
+
+test("Self tells each of its steps as an Event about the Secret of the serving certificate", async (t) => {
+  const lab = new Lab(t);
+  const serving = lab.serving("Self");
+  await serving.load(never);
+  lab.secrets.delete(`${SERVING}-ca`);
+  await running(serving, async () => await until("the rotation", () => lab.events.length > 3));
+  const secret = { apiVersion: "v1", kind: "Secret", namespace: NAMESPACE, name: SERVING };
+  const regarding = { ...secret, uid: `uid-${SERVING}` };
+  assert.deepEqual(
+    lab.events.map(({ type, reason, action, note, regarding: { uid } }) => [type, reason, action, note, uid]),
+    [
+      ["Normal", "CertificateIssued", "CreateAuthority", "Created a certificate authority", ""],
+      ["Normal", "CertificateIssued", "CreateServing", "Issued the serving certificate", regarding.uid],
+      ["Normal", "CertificateIssued", "CreateAuthority", "Created a certificate authority", regarding.uid],
+      [
+        "Normal",
+        "CertificateAuthorityRotation",
+        "PublishAuthority",
+        "Published the new certificate authority beside the old one",
+        regarding.uid,
+      ],
+    ],
+  );
+  assert.deepEqual(lab.events[0]?.regarding, { ...regarding, uid: "" });
+  assert.deepEqual(lab.events.at(-1)?.regarding, regarding);
+  assert.match(lab.events.at(-1)?.identity ?? "", new RegExp(`^uid-${SERVING} PublishAuthority 2\\S+Z$`));
+});
+
+const HOUR_MS = 3_600_000;
+
+interface Behind {
+  readonly lab: Lab;
+  readonly pair: KeyPair;
+  readonly older: KeyPair;
+  readonly newer: KeyPair;
+}
+
+/** The Secret has an older authority than the one webhook configuration; the other has none. */
+async function behind(t: TestContext): Promise<Behind> {
+  const lab = new Lab(t);
+  const at = (hours: number): Date => new Date(NOW.getTime() - hours * HOUR_MS);
+  const [older, newer] = [await createAuthority(at(2)), await createAuthority(at(1))];
+  const pair = await issueLeaf(older, [HOST, `${HOST}.cluster.local`], NOW);
+  lab.store(`${SERVING}-ca`, older);
+  lab.store(SERVING, pair, { ca: older.cert });
+  lab.bundles.set("hookpolicy", newer.cert).set("hookpolicy-clusters", "");
+  return { lab, pair, older, newer };
+}
+
+test("with files, an older authority is written where there is none, and not over a newer one", async (t) => {
+  const { lab, pair, older, newer } = await behind(t);
+  await lab.mount(pair);
+  await writeFile(join(lab.dir, "ca.crt"), older.cert);
+  const serving = lab.serving("Files");
+  await serving.load(never);
+  await running(serving, async () => {
+    await until("the second caBundle", () => lab.bundles.get("hookpolicy-clusters") !== "");
+  });
+  assert.deepEqual(Object.fromEntries(lab.bundles), {
+    hookpolicy: newer.cert,
+    "hookpolicy-clusters": older.cert,
+  });
+});
+
+test("Self writes the authorities of its Secret into both webhook configurations", async (t) => {
+  const { lab, older } = await behind(t);
+  await writeFile(join(lab.dir, "ca.crt"), "another");
+  const serving = lab.serving("Self");
+  await serving.load(never);
+  await running(serving, async () => {
+    await until("both caBundles", () => [...lab.bundles.values()].every((pem) => pem === older.cert));
+  });
+});
+
+test("a certificate that ends soon is told by log and Event", async (t) => {
+  const lab = new Lab(t);
+  await lab.mount(await lab.storeOwn(80 * DAY_MS));
+  const serving = lab.serving("Files");
+  await serving.load(never);
+  const [expiry] = serving.expiries();
+  const notAfter = timestamp(new Date((expiry?.value ?? 0) * 1000));
+  await running(serving, async () => await until("the Event", () => lab.events.length > 0));
+  const [event] = lab.events;
+  const regarding = { apiVersion: "v1", kind: "Secret", namespace: NAMESPACE, name: SERVING, uid: "" };
+  const note = `The serving certificate ends at ${notAfter}: then Cluster API cannot call HookPolicy, and every Cluster that waits for a hook stays held; with the webhook of Clusters, none can be created, deleted or upgraded. Its issuer must renew it; the operator loads the new file by itself`;
+  assert.deepEqual(event, {
+    identity: [NAMESPACE, SERVING, "serving", notAfter, false].join(" "),
+    type: "Warning",
+    reason: "CertificateExpiring",
+    action: "Renew",
+    note,
+    regarding,
+  });
+  assert.ok(lab.log.messages("warn").includes(note));
 });
