@@ -24,11 +24,6 @@ export interface Lifetime {
   readonly notAfter: Date;
 }
 
-export interface Validity extends Lifetime {
-  /** Identifies the certificate. */
-  readonly fingerprint: string;
-}
-
 export function lifetimeOf({ validFromDate, validToDate }: X509Certificate): Lifetime {
   return { notBefore: validFromDate, notAfter: validToDate };
 }

@@ -10,20 +10,18 @@ import { type Logger, SayOnce } from "../lib/logger.ts";
 import { pause } from "../lib/signals.ts";
 import { ownWebhooks } from "./ca-bundle.ts";
 import { createAuthority, issueLeaf } from "./issue.ts";
-import type { Validity } from "./lifetime.ts";
+import { type Lifetime, lifetimeOf } from "./lifetime.ts";
 import { type CheckedPair, checkPair, parseCertificates } from "./pem.ts";
-import { type Action, needsLeader, nextAction, type CertificateState } from "./rotation.ts";
-import { readSecret, writeSecret } from "./secrets.ts";
+import {
+  type Action,
+  needsLeader,
+  nextAction,
+  type StoredCertificates,
+  usableAuthority,
+} from "./rotation.ts";
+import { bundleOf, dataOf, pairOf, readSecret, type StoredSecret, writeSecret } from "./secrets.ts";
 import { readServingPair } from "./serving-files.ts";
 import type { CertificateSettings } from "./settings.ts";
-import {
-  bundleOf,
-  dataOf,
-  judgeSecrets,
-  pairOf,
-  type StoredCertificates,
-  type StoredSecret,
-} from "./stored-certificates.ts";
 import { distrusting } from "./trust.ts";
 
 export interface OwnCertificatesOptions {
@@ -71,7 +69,8 @@ export class OwnCertificates {
   readonly #names: readonly [string, ...string[]];
   readonly #keys: Readonly<Record<keyof StoredCertificates, { namespace: string; name: string }>>;
   #stored: StoredCertificates = { authority: undefined, serving: undefined };
-  #state: CertificateState = {};
+  /** The stored authority, if it can sign. */
+  #authority: X509Certificate | undefined;
   #trusted: AuthorityTrust | undefined;
   /** The last pair that could be served. A replica without one cannot wait for a leader, which may have none either. */
   #pair: CheckedPair | undefined;
@@ -91,8 +90,8 @@ export class OwnCertificates {
     return this.#stored.serving && bundleOf(this.#stored.serving);
   }
 
-  get authority(): Validity | undefined {
-    return this.#state.authority?.certificate;
+  get authority(): Lifetime | undefined {
+    return this.#authority && lifetimeOf(this.#authority);
   }
 
   /** Uid of the serving certificate's Secret. */
@@ -142,9 +141,8 @@ export class OwnCertificates {
   /** Takes the steps that are due; rejects when the API server refuses one. */
   async advance(signal: AbortSignal): Promise<void> {
     for (let step = 0; step < MAX_STEPS; step++) {
-      await this.#gather(signal);
+      const action = await this.#gather(signal);
       if (this.#isForeign()) return;
-      const action = nextAction(this.#state, this.#options.now());
       if (action === "None" || action === "AwaitTrust") {
         if (action === "None") this.#trouble.reset();
         return;
@@ -154,7 +152,8 @@ export class OwnCertificates {
     }
   }
 
-  async #gather(signal: AbortSignal): Promise<void> {
+  /** Reads what is stored, and decides what to do. */
+  async #gather(signal: AbortSignal): Promise<Action> {
     const { client, now } = this.#options;
     const trustedBefore = this.#trusted;
     this.#trusted = undefined;
@@ -168,10 +167,13 @@ export class OwnCertificates {
     } catch {
       // Replaced by the next step, and currentPair() says why it is not served.
     }
-    const state = judgeSecrets(this.#stored, this.#names, now());
-    if (this.#leads() && nextAction(state, now()) === "AwaitTrust")
-      this.#trusted = await this.#trust(trustedBefore, signal);
-    this.#state = { ...state, ...(this.#trusted !== undefined && { trustedSince: this.#trusted.since }) };
+    const signing = authority && usableAuthority(authority, now());
+    const next = (): Action =>
+      nextAction(this.#stored, this.#names, { now: now(), trustedSince: this.#trusted?.since });
+    if (signing !== undefined && this.#leads() && next() === "AwaitTrust")
+      this.#trusted = await this.#trust(signing, trustedBefore, signal);
+    this.#authority = signing;
+    return next();
   }
 
   #leads(): boolean {
@@ -179,16 +181,17 @@ export class OwnCertificates {
   }
 
   /** Kept in memory only. A new leader looks for itself, which can only make the wait longer. */
-  async #trust(before: AuthorityTrust | undefined, signal: AbortSignal): Promise<AuthorityTrust | undefined> {
+  async #trust(
+    authority: X509Certificate,
+    before: AuthorityTrust | undefined,
+    signal: AbortSignal,
+  ): Promise<AuthorityTrust | undefined> {
     const { client, settings, log, now } = this.#options;
-    const { authority } = this.#stored;
-    const [certificate] = authority === undefined ? [] : parseCertificates(pairOf(authority).cert);
-    if (certificate === undefined) return undefined;
     const service = { namespace: this.#keys.serving.namespace, name: settings.webhookServiceName };
     const webhooks = ownWebhooks(settings.webhookConfiguration);
     const callers = { client, service, names: this.#names, webhooks };
-    const waitingFor = await distrusting(callers, certificate, signal);
-    const fingerprint = certificate.fingerprint256;
+    const waitingFor = await distrusting(callers, authority, signal);
+    const fingerprint = authority.fingerprint256;
     if (waitingFor.length === 0)
       return before?.fingerprint === fingerprint ? before : { fingerprint, since: now() };
     // Never to delete them: without its ExtensionConfig, Cluster API does not call, and nothing is held.
@@ -225,16 +228,13 @@ export class OwnCertificates {
     const { authority, serving } = this.#stored;
     if (action === "CreateAuthority" || action === "ReplaceAuthority")
       return await this.#store("authority", dataOf(await createAuthority(now())), signal);
-    if (authority === undefined) throw new Error("there is no certificate authority");
-    const signing = pairOf(authority);
+    const own = this.#authority;
+    if (authority === undefined || own === undefined) throw new Error("there is no certificate authority");
     const published = serving === undefined ? [] : parseCertificates(bundleOf(serving));
-    const own: X509Certificate[] = parseCertificates(signing.cert).slice(0, 1);
     // The new authority first, then those before it.
-    const bundle = action === "DropOldAuthorities" ? own : [...own, ...published];
-    const issues = action === "CreateServing" || action === "IssueLeaf";
-    if (!issues && serving === undefined) throw new Error("there is no serving certificate");
-    const pair =
-      issues || serving === undefined ? await issueLeaf(signing, this.#names, now()) : pairOf(serving);
+    const bundle = action === "DropOldAuthorities" ? [own] : [own, ...published];
+    const issues = serving === undefined || action === "IssueLeaf";
+    const pair = issues ? await issueLeaf(pairOf(authority), this.#names, now()) : pairOf(serving);
     return await this.#store("serving", dataOf(pair, bundle), signal);
   }
 

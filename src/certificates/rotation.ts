@@ -5,28 +5,16 @@
  * old authority.
  */
 
-import { issuedAt, KEEP_OLD_AUTHORITY_MS, renewalOf, SETTLE_MS, type Validity } from "./lifetime.ts";
+import { X509Certificate } from "node:crypto";
 
-export interface CertificateState {
-  /** The Secret of the authority; absent: there is none. */
-  readonly authority?: {
-    /** Absent: its content cannot sign. */
-    readonly certificate?: Validity;
-  };
-  /** The Secret of the serving certificate; absent: there is none. */
-  readonly serving?: {
-    /** Absent: its content cannot be served under the operator's names. */
-    readonly leaf?: Leaf;
-    /** The published authorities. */
-    readonly bundle: readonly Validity[];
-  };
-  /** When all callers were first seen to trust the authority; absent: not all of them do, or it was not checked. */
-  readonly trustedSince?: Date;
-}
+import { issuedAt, KEEP_OLD_AUTHORITY_MS, lifetimeOf, renewalOf, SETTLE_MS } from "./lifetime.ts";
+import { checkPair, holds, isSignedBy, parseCertificates } from "./pem.ts";
+import { bundleOf, pairOf, type StoredSecret } from "./secrets.ts";
 
-export interface Leaf extends Validity {
-  /** Fingerprint of the published authority that signed it; absent: none did. */
-  readonly signer?: string;
+/** The two Secrets; `undefined`: there is none. */
+export interface StoredCertificates {
+  readonly authority: StoredSecret | undefined;
+  readonly serving: StoredSecret | undefined;
 }
 
 export type Action =
@@ -42,27 +30,61 @@ export type Action =
   | "DropOldAuthorities"
   | "None";
 
-export function nextAction(state: CertificateState, now: Date): Action {
-  const { authority, serving } = state;
+/** `trustedSince`: when all callers were first seen to trust the authority; `undefined`: not all do, or it was not checked. */
+export function nextAction(
+  { authority, serving }: StoredCertificates,
+  names: readonly string[],
+  { now, trustedSince }: { readonly now: Date; readonly trustedSince: Date | undefined },
+): Action {
   if (authority === undefined) return "CreateAuthority";
-  const { certificate } = authority;
-  if (certificate === undefined || renewalOf(certificate) <= now) return "ReplaceAuthority";
+  const signing = usableAuthority(authority, now);
+  if (signing === undefined || renewalOf(lifetimeOf(signing)) <= now) return "ReplaceAuthority";
   if (serving === undefined) return "CreateServing";
-  const { leaf, bundle } = serving;
+  const leaf = usable(serving, now);
+  const published = parseCertificates(bundleOf(serving));
+  const signer = leaf && published.find((each) => isValidYet(each, now) && isSignedBy(leaf, each));
   // No client can trust the current certificate, so there is nothing to wait for.
-  if (leaf?.signer === undefined || leaf.notAfter <= now) return "IssueLeaf";
-  if (!bundle.some(({ fingerprint }) => fingerprint === certificate.fingerprint)) return "PublishAuthority";
-  if (leaf.signer !== certificate.fingerprint) return isSettled(state, now) ? "IssueLeaf" : "AwaitTrust";
-  return renewalOf(leaf) <= now ? "IssueLeaf" : afterSwap(leaf, bundle, now);
+  if (leaf === undefined || signer === undefined) return "IssueLeaf";
+  if (names.some((name) => leaf.checkHost(name) === undefined)) return "IssueLeaf";
+  if (!holds(bundleOf(serving), signing)) return "PublishAuthority";
+  if (signer.fingerprint256 !== signing.fingerprint256)
+    return isPast(trustedSince, SETTLE_MS, now) ? "IssueLeaf" : "AwaitTrust";
+  return afterSwap(leaf, published, now);
 }
 
-function isSettled({ trustedSince }: CertificateState, now: Date): boolean {
-  return trustedSince !== undefined && now.getTime() - trustedSince.getTime() >= SETTLE_MS;
+function afterSwap(leaf: X509Certificate, published: readonly X509Certificate[], now: Date): Action {
+  const life = lifetimeOf(leaf);
+  if (renewalOf(life) <= now) return "IssueLeaf";
+  const isSeen = isPast(issuedAt(life), KEEP_OLD_AUTHORITY_MS, now);
+  return isSeen && published.length > 1 ? "DropOldAuthorities" : "None";
 }
 
-function afterSwap(leaf: Leaf, bundle: readonly Validity[], now: Date): Action {
-  const dropAt = issuedAt(leaf).getTime() + KEEP_OLD_AUTHORITY_MS;
-  return bundle.length > 1 && now.getTime() >= dropAt ? "DropOldAuthorities" : "None";
+function isPast(since: Date | undefined, ms: number, now: Date): boolean {
+  return since !== undefined && now.getTime() - since.getTime() >= ms;
+}
+
+export function usableAuthority(secret: StoredSecret, now: Date): X509Certificate | undefined {
+  const certificate = usable(secret, now);
+  return certificate?.ca && isSignedBy(certificate, certificate) ? certificate : undefined;
+}
+
+/** `undefined`: TLS cannot use the content at `now`. */
+function usable(secret: StoredSecret, now: Date): X509Certificate | undefined {
+  try {
+    const { cert } = checkPair(pairOf(secret), now);
+    const certificate = new X509Certificate(cert);
+    return isValidYet(certificate, now) ? certificate : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * A certificate whose life has not begun was issued by a clock that was ahead: clients reject it until then, possibly
+ * for months.
+ */
+function isValidYet({ validFromDate }: X509Certificate, now: Date): boolean {
+  return validFromDate <= now;
 }
 
 /** While nothing is stored, any replica may write, because the API server accepts only one of the writes. */

@@ -1,12 +1,40 @@
 /** Reads and writes the operator's certificates as Secrets. Failures reject, and the next look starts again. */
 
+import type { X509Certificate } from "node:crypto";
+
 import { fieldsOf } from "../lib/fields.ts";
 import { unless } from "../lib/thrown.ts";
-import type { SecretData, StoredSecret } from "./stored-certificates.ts";
 import { SECRETS } from "../kube/resources.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
 import { isAlreadyExists, isReplaced, unlessNotFound } from "../kube/kube-error.ts";
 import type { KubeObject, ObjectKey } from "../kube/resource.ts";
+import type { KeyPair } from "../server/tls-server.ts";
+import { joinCertificates } from "./pem.ts";
+
+export interface StoredSecret {
+  readonly uid: string;
+  readonly resourceVersion: string;
+  /** Whether HookPolicy created the Secret; it leaves other Secrets alone. */
+  readonly ours: boolean;
+  readonly data: SecretData;
+}
+
+/** Decoded values, not base64: the keys of the type kubernetes.io/tls, and ca.crt. */
+export type SecretData = Readonly<Record<string, string>>;
+
+export function pairOf({ data }: StoredSecret): KeyPair {
+  return { cert: data["tls.crt"] ?? "", key: data["tls.key"] ?? "" };
+}
+
+/** The authorities that clients should trust, from the serving certificate's Secret. */
+export function bundleOf({ data }: StoredSecret): string {
+  return data["ca.crt"] ?? "";
+}
+
+/** `bundle`: the authorities that clients should trust; absent in the Secret of the authority itself. */
+export function dataOf({ cert, key }: KeyPair, bundle?: readonly X509Certificate[]): SecretData {
+  return { "tls.crt": cert, "tls.key": key, ...(bundle && { "ca.crt": joinCertificates(bundle) }) };
+}
 
 const NAME_LABEL = "app.kubernetes.io/name";
 /** "hookpolicy" on an object that HookPolicy has created. */

@@ -8,7 +8,7 @@ import {
   type WriteAction,
 } from "../../../src/certificates/own-certificates.ts";
 import { parseCertificates } from "../../../src/certificates/pem.ts";
-import type { SecretData, StoredSecret } from "../../../src/certificates/stored-certificates.ts";
+import type { SecretData, StoredSecret } from "../../../src/certificates/secrets.ts";
 import type { KubeClient } from "../../../src/kube/kube-client.ts";
 import { KubeError } from "../../../src/kube/kube-error.ts";
 import type { KubeObject, Resource } from "../../../src/kube/resource.ts";

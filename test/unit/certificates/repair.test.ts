@@ -6,7 +6,7 @@ import { test } from "node:test";
 
 import { createAuthority, issueLeaf } from "../../../src/certificates/issue.ts";
 import { LEAF_LIFE_MS } from "../../../src/certificates/lifetime.ts";
-import type { SecretData } from "../../../src/certificates/stored-certificates.ts";
+import type { SecretData } from "../../../src/certificates/secrets.ts";
 import { issue } from "../server/certificates.ts";
 import { AUTHORITY, Lab, NAMES, secretOf, SERVING, SIGNAL } from "./own-certificates-lab.ts";
 

@@ -15,14 +15,16 @@ import {
 } from "../../../src/certificates/lifetime.ts";
 import type { OwnCertificates } from "../../../src/certificates/own-certificates.ts";
 import { isSignedBy, parseCertificates } from "../../../src/certificates/pem.ts";
-import { type Action, needsLeader, nextAction } from "../../../src/certificates/rotation.ts";
 import {
-  judgeSecrets,
+  needsLeader,
+  nextAction,
+  type Action,
   type StoredCertificates,
-  type StoredSecret,
-} from "../../../src/certificates/stored-certificates.ts";
+} from "../../../src/certificates/rotation.ts";
+import type { StoredSecret } from "../../../src/certificates/secrets.ts";
 import type { KeyPair } from "../../../src/server/tls-server.ts";
 import { runs } from "../../generated.ts";
+import { issue } from "../server/certificates.ts";
 import { AUTHORITY, Lab, NAMES, secretOf, SERVING, SIGNAL } from "./own-certificates-lab.ts";
 
 const NOW = new Date("2026-11-21T12:00:00Z");
@@ -44,8 +46,7 @@ interface Situation extends Partial<StoredCertificates> {
 }
 
 function nextOf({ authority, serving, trustedSince }: Situation, now: Date): Action {
-  const state = judgeSecrets({ authority, serving }, NAMES, now);
-  return nextAction({ ...state, ...(trustedSince && { trustedSince }) }, now);
+  return nextAction({ authority, serving }, NAMES, { now, trustedSince });
 }
 
 function secret(pair: KeyPair, bundle?: readonly KeyPair[]): StoredSecret {
@@ -81,6 +82,10 @@ const CASES: Record<string, readonly [situation: Situation, action: Action, at?:
   "the authority's Secret holds no key": [signing({ ...A, key: "" }), "ReplaceAuthority"],
   "the authority's Secret holds another key": [signing({ ...A, key: B.key }), "ReplaceAuthority"],
   "the authority's Secret holds a serving certificate": [signing(OF_A), "ReplaceAuthority"],
+  "the authority's Secret holds a certificate that has signed itself, and may sign no other": [
+    signing(await issue("server", { notBefore: after(-HOUR_MS), notAfter: after(AUTHORITY_LIFE_MS) })),
+    "ReplaceAuthority",
+  ],
   "the authority has not signed itself": [signing(forged(A)), "ReplaceAuthority"],
   "the authority is not valid yet": [signing(AHEAD), "ReplaceAuthority"],
   "the authority is old": [AT_REST, "ReplaceAuthority", after(AUTHORITY_LIFE_MS * 0.67)],
