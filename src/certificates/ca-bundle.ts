@@ -5,15 +5,15 @@
  */
 
 import type { X509Certificate } from "node:crypto";
-import { type Logger, SayOnce } from "../lib/logger.ts";
+import { SayOnce } from "../lib/logger.ts";
 import { LOOK_MS } from "./followed.ts";
 import { BACKDATED_MS } from "./lifetime.ts";
 import { parseCertificates } from "./pem.ts";
 import { VALIDATING_WEBHOOKS } from "../kube/resources.ts";
-import type { KubeClient } from "../kube/kube-client.ts";
 import { isConflict, isForbidden, unlessNotFound } from "../kube/kube-error.ts";
 import { type KubeObject, resourceName } from "../kube/resource.ts";
 import { every } from "../lib/signals.ts";
+import type { CertificateWorld } from "./world.ts";
 
 /** Prefix of the annotations by which cert-manager's injector manages an object's caBundle. */
 const INJECTED_BY = "cert-manager.io/inject-";
@@ -25,30 +25,15 @@ interface Webhook {
   };
 }
 
-export interface CaBundleOptions {
-  readonly client: Pick<KubeClient, "get" | "mergePatch">;
-  /** Names of the ValidatingWebhookConfigurations that call the operator. */
-  readonly webhooks: readonly string[];
-  /** PEM of the authorities to trust; `undefined`: there are none. */
-  readonly authorities: () => string | undefined | Promise<string | undefined>;
-  /** Whether the authorities may be older than those that another replica has written, as in a mounted volume. */
-  readonly lagging: boolean;
-  readonly leading: () => boolean;
-  readonly log: Logger;
-  readonly now: () => Date;
-}
-
-/** The webhook configurations of policies and of Clusters; neither needs to be installed. */
-export function ownWebhooks(name: string): readonly string[] {
-  return [name, `${name}-clusters`];
-}
-
 export class CaBundleKeeper {
-  readonly #options: CaBundleOptions;
+  readonly #world: CertificateWorld;
+  readonly #authorities: () => string | undefined | Promise<string | undefined>;
   readonly #trouble = new SayOnce();
 
-  constructor(options: CaBundleOptions) {
-    this.#options = options;
+  /** `authorities`: PEM of those to trust; `undefined`: there are none. */
+  constructor(world: CertificateWorld, authorities: () => string | undefined | Promise<string | undefined>) {
+    this.#world = world;
+    this.#authorities = authorities;
   }
 
   /**
@@ -61,28 +46,30 @@ export class CaBundleKeeper {
 
   /** Looks once at the authorities and the webhooks. */
   async look(signal: AbortSignal): Promise<void> {
-    if (!this.#options.leading()) return;
+    if (!this.#world.leading()) return;
     try {
-      const pem = await this.#options.authorities();
+      const pem = await this.#authorities();
       if (pem === undefined) return;
-      const wanted = parseCertificates(pem);
-      if (wanted.length === 0) throw new Error("ca.crt beside the serving certificate holds no certificate");
-      for (const name of this.#options.webhooks) await this.#keep(name, { pem, wanted }, signal);
+      if (parseCertificates(pem).length === 0)
+        throw new Error("ca.crt beside the serving certificate holds no certificate");
+      for (const name of this.#world.webhooks) await this.#keep(name, pem, signal);
       this.#trouble.reset();
     } catch (error) {
       if (!signal.aborted) this.#warnOnce(error);
     }
   }
 
-  async #keep(name: string, authority: Authority, signal: AbortSignal): Promise<void> {
-    const { client, lagging, log, now } = this.#options;
+  async #keep(name: string, pem: string, signal: AbortSignal): Promise<void> {
+    const { client, settings, log, now } = this.#world;
     const object = await unlessNotFound(client.get(VALIDATING_WEBHOOKS, { name }, { signal }));
     if (object === undefined || isInjected(object)) return;
-    const at = { lagging, now: now() };
-    const caBundle = Buffer.from(authority.pem).toString("base64");
+    // Another replica may have written authorities that a mounted volume does not show yet.
+    const at = { lagging: settings.certManagement === "Files", now: now() };
+    const wanted = parseCertificates(pem);
+    const caBundle = Buffer.from(pem).toString("base64");
     const webhooks = webhooksOf(object);
     const updated = webhooks.map((webhook) =>
-      isOutdated(webhook, authority, at)
+      isOutdated(webhook, wanted, at)
         ? { ...webhook, clientConfig: { ...webhook.clientConfig, caBundle } }
         : webhook,
     );
@@ -99,13 +86,8 @@ export class CaBundleKeeper {
     if (isConflict(error)) return;
     const remedy = "grant get and patch, or write the caBundle yourself";
     const fields = { error, ...(isForbidden(error) && { remedy }) };
-    this.#trouble.warn(this.#options.log, "Cannot keep the caBundle of webhooks current", fields);
+    this.#trouble.warn(this.#world.log, "Cannot keep the caBundle of webhooks current", fields);
   }
-}
-
-interface Authority {
-  readonly pem: string;
-  readonly wanted: readonly X509Certificate[];
 }
 
 /**
@@ -115,7 +97,7 @@ interface Authority {
  */
 function isOutdated(
   { clientConfig: { caBundle = "" } = {} }: Webhook,
-  { wanted }: Authority,
+  wanted: readonly X509Certificate[],
   { lagging, now }: { readonly lagging: boolean; readonly now: Date },
 ): boolean {
   const current = parseCertificates(Buffer.from(caBundle, "base64").toString("utf8"));

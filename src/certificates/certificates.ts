@@ -1,29 +1,24 @@
 /** Runs everything about certificates: the serving certificate, client authorities, and warnings before they expire. */
 
 import type { EventText } from "../api/event-text.ts";
-import { ownNamespace } from "../kube/own-namespace.ts";
 import { SECRETS } from "../kube/resources.ts";
 import { timestamp } from "../lib/instant.ts";
-import type { Logger } from "../lib/logger.ts";
 import { every } from "../lib/signals.ts";
 import type { EventRecorder } from "../report/event-recorder.ts";
 import type { Sample } from "../report/metrics.ts";
 import type { KeyPair, TlsServer } from "../server/tls-server.ts";
-import { CaBundleKeeper, type CaBundleOptions, ownWebhooks } from "./ca-bundle.ts";
+import { CaBundleKeeper } from "./ca-bundle.ts";
 import { ClientAuthority } from "./client-authority.ts";
 import { Followed, LOOK_MS } from "./followed.ts";
 import { type CertificateLifetime, ExpiryAlarm, type ExpiryWarning } from "./lifetime.ts";
-import { OwnCertificates, type OwnCertificatesOptions, type WriteAction } from "./own-certificates.ts";
+import { OwnCertificates, type WriteAction } from "./own-certificates.ts";
 import type { CheckedPair } from "./pem.ts";
 import { authoritiesIn, readServingPair } from "./serving-files.ts";
-import type { CertificateSettings, ClientSettings } from "./settings.ts";
+import type { ClientSettings } from "./settings.ts";
+import { type CertificateWorld, certificateWorld, type Surroundings } from "./world.ts";
 
-export interface CertificatesOptions {
-  readonly options: CertificateSettings;
-  readonly client: OwnCertificatesOptions["client"] & CaBundleOptions["client"];
-  readonly leading: () => boolean;
+export interface CertificatesOptions extends Omit<Surroundings, "now"> {
   readonly events: Pick<EventRecorder, "tell">;
-  readonly log: Logger;
   /** The servers; called only when something changes. */
   readonly servers: () => Readonly<Record<Listener, Pick<TlsServer, "clientsChanged">>>;
   /** All servers that use the serving certificate. */
@@ -57,35 +52,30 @@ export class Certificates {
   readonly clients: Readonly<Record<Listener, ClientAuthority | undefined>>;
   readonly #caBundle: CaBundleKeeper;
   readonly #alarm = new ExpiryAlarm();
-  readonly #namespace: string;
+  readonly #world: CertificateWorld;
 
   constructor(all: CertificatesOptions) {
-    const { options, client, leading, events, log, serving } = all;
+    const { settings, events, log, serving } = all;
+    const world = certificateWorld({ ...all, now });
     this.#options = all;
-    this.#namespace = ownNamespace(options);
+    this.#world = world;
     const step = (action: WriteAction, text: string): void =>
       events.tell(stepEvent(action, text, this.#secret()));
-    const own = { settings: options, client, namespace: this.#namespace, leading, log, now, onStep: step };
-    this.#own = options.certManagement === "Self" ? new OwnCertificates(own) : undefined;
+    const own = settings.certManagement === "Self" ? new OwnCertificates(world, step) : undefined;
+    this.#own = own;
     this.#serving = new Followed({
       what: "serving certificate",
-      read: async (signal) => await (this.#own?.currentPair(signal) ?? readServingPair(options, now())),
+      read: async (signal) => await (own?.currentPair(signal) ?? readServingPair(settings, now())),
       onChange: (pair) => serving().forEach((server) => server.setCertificate(pair)),
       log,
     });
     this.clients = {
-      hooks: this.#authority("hooks", options.clients),
-      admission: this.#authority("admission", options.admissionClients),
+      hooks: this.#authority("hooks", settings.clients),
+      admission: this.#authority("admission", settings.admissionClients),
     };
-    this.#caBundle = new CaBundleKeeper({
-      client,
-      webhooks: ownWebhooks(options.webhookConfiguration),
-      authorities: () => (this.#own ? this.#own.bundle : authoritiesIn(options.webhookCertDir)),
-      lagging: this.#own === undefined,
-      leading,
-      log,
-      now,
-    });
+    this.#caBundle = new CaBundleKeeper(world, () =>
+      own ? own.bundle : authoritiesIn(settings.webhookCertDir),
+    );
   }
 
   /** Returns the pair to start with; rejects with a one-line Error when no usable certificate or authority exists. */
@@ -149,8 +139,8 @@ export class Certificates {
   /** Events about the certificate regard this Secret, also when another controller fills it. */
   #secret(): Secret {
     const { version: apiVersion, kind } = SECRETS;
-    const { webhookSecretName: name } = this.#options.options;
-    return { apiVersion, kind, namespace: this.#namespace, name, uid: this.#own?.uid ?? "" };
+    const { namespace, settings } = this.#world;
+    return { apiVersion, kind, namespace, name: settings.webhookSecretName, uid: this.#own?.uid ?? "" };
   }
 }
 

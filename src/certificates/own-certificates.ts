@@ -4,11 +4,9 @@
  */
 
 import type { X509Certificate } from "node:crypto";
-import type { KubeClient } from "../kube/kube-client.ts";
 import { isForbidden } from "../kube/kube-error.ts";
-import { type Logger, SayOnce } from "../lib/logger.ts";
+import { SayOnce } from "../lib/logger.ts";
 import { pause } from "../lib/signals.ts";
-import { ownWebhooks } from "./ca-bundle.ts";
 import { createAuthority, issueLeaf } from "./issue.ts";
 import { type Lifetime, lifetimeOf } from "./lifetime.ts";
 import { type CheckedPair, checkPair, parseCertificates } from "./pem.ts";
@@ -21,20 +19,8 @@ import {
 } from "./rotation.ts";
 import { bundleOf, dataOf, pairOf, readSecret, type StoredSecret, writeSecret } from "./secrets.ts";
 import { readServingPair } from "./serving-files.ts";
-import type { CertificateSettings } from "./settings.ts";
 import { distrusting } from "./trust.ts";
-
-export interface OwnCertificatesOptions {
-  readonly settings: Omit<CertificateSettings, "certManagement" | "clients" | "admissionClients">;
-  readonly client: Pick<KubeClient, "get" | "list" | "getPath" | "create" | "mergePatch">;
-  /** The operator's namespace. */
-  readonly namespace: string;
-  readonly leading: () => boolean;
-  readonly log: Logger;
-  readonly now: () => Date;
-  /** Called when this process has taken a step. */
-  readonly onStep: (action: WriteAction, text: string) => void;
-}
+import type { CertificateWorld } from "./world.ts";
 
 /** Since when every caller was seen to trust the authority of this fingerprint. */
 interface AuthorityTrust {
@@ -65,8 +51,8 @@ const REMEDY =
   "apply the Role and the ClusterRole hookpolicy of the manifests, or run with --cert-management=Files";
 
 export class OwnCertificates {
-  readonly #options: OwnCertificatesOptions;
-  readonly #names: readonly [string, ...string[]];
+  readonly #world: CertificateWorld;
+  readonly #onStep: (action: WriteAction, text: string) => void;
   readonly #keys: Readonly<Record<keyof StoredCertificates, { namespace: string; name: string }>>;
   #stored: StoredCertificates = { authority: undefined, serving: undefined };
   /** The stored authority, if it can sign. */
@@ -76,12 +62,12 @@ export class OwnCertificates {
   #pair: CheckedPair | undefined;
   readonly #trouble = new SayOnce();
 
-  constructor(options: OwnCertificatesOptions) {
-    const { settings, namespace } = options;
-    const host = `${settings.webhookServiceName}.${namespace}.svc`;
+  /** `onStep`: called when this process has taken a step. */
+  constructor(world: CertificateWorld, onStep: (action: WriteAction, text: string) => void) {
+    const { namespace, settings } = world;
     const name = settings.webhookSecretName;
-    this.#options = options;
-    this.#names = [host, `${host}.cluster.local`];
+    this.#world = world;
+    this.#onStep = onStep;
     this.#keys = { serving: { namespace, name }, authority: { namespace, name: `${name}-ca` } };
   }
 
@@ -104,7 +90,7 @@ export class OwnCertificates {
    * first start. Rejects with a one-line Error when there is none.
    */
   async first(signal: AbortSignal): Promise<CheckedPair> {
-    const { settings, log, now } = this.#options;
+    const { settings, log, now } = this.#world;
     try {
       return (this.#pair = await readServingPair(settings, now()));
     } catch (error) {
@@ -126,7 +112,7 @@ export class OwnCertificates {
     await this.advance(signal).catch((error: unknown) => {
       if (signal.aborted) return;
       const fields = { error: String(error), ...(isForbidden(error) && { remedy: REMEDY }) };
-      this.#trouble.warn(this.#options.log, "Cannot look after the certificates", fields);
+      this.#trouble.warn(this.#world.log, "Cannot look after the certificates", fields);
     });
     const { serving } = this.#stored;
     if (serving === undefined)
@@ -135,7 +121,7 @@ export class OwnCertificates {
   }
 
   #checked(serving: StoredSecret): CheckedPair {
-    return (this.#pair = checkPair(pairOf(serving), this.#options.now()));
+    return (this.#pair = checkPair(pairOf(serving), this.#world.now()));
   }
 
   /** Takes the steps that are due; rejects when the API server refuses one. */
@@ -154,7 +140,7 @@ export class OwnCertificates {
 
   /** Reads what is stored, and decides what to do. */
   async #gather(signal: AbortSignal): Promise<Action> {
-    const { client, now } = this.#options;
+    const { client, names, now } = this.#world;
     const trustedBefore = this.#trusted;
     this.#trusted = undefined;
     const [authority, serving] = await Promise.all([
@@ -169,7 +155,7 @@ export class OwnCertificates {
     }
     const signing = authority && usableAuthority(authority, now());
     const next = (): Action =>
-      nextAction(this.#stored, this.#names, { now: now(), trustedSince: this.#trusted?.since });
+      nextAction(this.#stored, names, { now: now(), trustedSince: this.#trusted?.since });
     if (signing !== undefined && this.#leads() && next() === "AwaitTrust")
       this.#trusted = await this.#trust(signing, trustedBefore, signal);
     this.#authority = signing;
@@ -177,7 +163,7 @@ export class OwnCertificates {
   }
 
   #leads(): boolean {
-    return this.#pair === undefined || this.#options.leading();
+    return this.#pair === undefined || this.#world.leading();
   }
 
   /** Kept in memory only. A new leader looks for itself, which can only make the wait longer. */
@@ -186,11 +172,8 @@ export class OwnCertificates {
     before: AuthorityTrust | undefined,
     signal: AbortSignal,
   ): Promise<AuthorityTrust | undefined> {
-    const { client, settings, log, now } = this.#options;
-    const service = { namespace: this.#keys.serving.namespace, name: settings.webhookServiceName };
-    const webhooks = ownWebhooks(settings.webhookConfiguration);
-    const callers = { client, service, names: this.#names, webhooks };
-    const waitingFor = await distrusting(callers, authority, signal);
+    const { log, now } = this.#world;
+    const waitingFor = await distrusting(this.#world, authority, signal);
     const fingerprint = authority.fingerprint256;
     if (waitingFor.length === 0)
       return before?.fingerprint === fingerprint ? before : { fingerprint, since: now() };
@@ -206,7 +189,7 @@ export class OwnCertificates {
       .filter((which) => this.#stored[which]?.ours === false)
       .map((which) => this.#keys[which].name);
     if (secrets.length === 0) return false;
-    this.#trouble.warn(this.#options.log, "Leaving the certificates alone, HookPolicy did not create them", {
+    this.#trouble.warn(this.#world.log, "Leaving the certificates alone, HookPolicy did not create them", {
       secrets,
       remedy:
         "delete these Secrets to have HookPolicy issue its certificates, or run with --cert-management=Files",
@@ -215,16 +198,15 @@ export class OwnCertificates {
   }
 
   async #take(action: WriteAction, signal: AbortSignal): Promise<void> {
-    const { log, onStep } = this.#options;
     if (!(await this.#write(action, signal))) return;
     this.#trouble.reset();
-    log.info(TEXT[action], { secret: this.#keys.serving.name });
-    onStep(action, TEXT[action]);
+    this.#world.log.info(TEXT[action], { secret: this.#keys.serving.name });
+    this.#onStep(action, TEXT[action]);
   }
 
   /** Creates the certificates that the step needs, and writes one Secret. False: another client has changed it meanwhile. */
   async #write(action: WriteAction, signal: AbortSignal): Promise<boolean> {
-    const { now } = this.#options;
+    const { names, now } = this.#world;
     const { authority, serving } = this.#stored;
     if (action === "CreateAuthority" || action === "ReplaceAuthority")
       return await this.#store("authority", dataOf(await createAuthority(now())), signal);
@@ -234,7 +216,7 @@ export class OwnCertificates {
     // The new authority first, then those before it.
     const bundle = action === "DropOldAuthorities" ? [own] : [own, ...published];
     const issues = serving === undefined || action === "IssueLeaf";
-    const pair = issues ? await issueLeaf(pairOf(authority), this.#names, now()) : pairOf(serving);
+    const pair = issues ? await issueLeaf(pairOf(authority), names, now()) : pairOf(serving);
     return await this.#store("serving", dataOf(pair, bundle), signal);
   }
 
@@ -244,7 +226,7 @@ export class OwnCertificates {
     signal: AbortSignal,
   ): Promise<boolean> {
     const read = this.#stored[which];
-    const written = await writeSecret(this.#options.client, this.#keys[which], { read, data }, signal);
+    const written = await writeSecret(this.#world.client, this.#keys[which], { read, data }, signal);
     if (written === undefined) return false;
     this.#stored = { ...this.#stored, [which]: written };
     return true;

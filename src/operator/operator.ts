@@ -77,7 +77,7 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
   const { memory, decisions } = controller;
   const readiness = new Readiness(controller);
   const certificates: Certificates = new Certificates({
-    options,
+    settings: options,
     client,
     leading: acting.leading,
     events,

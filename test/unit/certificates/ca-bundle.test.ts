@@ -4,10 +4,13 @@ import { join } from "node:path";
 import { mock, type TestContext, test } from "node:test";
 import { KubeError } from "../../../src/kube/kube-error.ts";
 import type { KubeObject } from "../../../src/kube/resource.ts";
-import { CaBundleKeeper, type CaBundleOptions } from "../../../src/certificates/ca-bundle.ts";
+import { CaBundleKeeper } from "../../../src/certificates/ca-bundle.ts";
+import type { CertificateSettings } from "../../../src/certificates/settings.ts";
 import { authoritiesIn } from "../../../src/certificates/serving-files.ts";
+import type { KubeClient } from "../../../src/kube/kube-client.ts";
 import { createCertificateAuthority } from "../../controlplane/certificates.ts";
 import { MemoryLogger, scratch, until } from "../kube/fixtures.ts";
+import { worldOf } from "./own-certificates-lab.ts";
 
 interface Webhook {
   readonly name: string;
@@ -49,7 +52,7 @@ async function authorityOf(at: Date): Promise<string> {
 
 const after = (ms: number): Date => new Date(NOW.getTime() + ms);
 
-function clientOf(lab: Lab): CaBundleOptions["client"] {
+function clientOf(lab: Lab): Pick<KubeClient, "get" | "mergePatch"> {
   return {
     get: async ({ plural }, { name }) => {
       lab.reads += 1;
@@ -71,9 +74,19 @@ function clientOf(lab: Lab): CaBundleOptions["client"] {
   };
 }
 
-function labOf(t: TestContext, more: Partial<CaBundleOptions> = {}): Lab {
+function labOf(t: TestContext, certManagement: CertificateSettings["certManagement"] = "Files"): Lab {
   const dir = scratch(t);
   const log = new MemoryLogger();
+  const world = worldOf({
+    settings: { certManagement },
+    leading: () => lab.leading,
+    log,
+    now: () => NOW,
+    client: {
+      get: async (...args) => await clientOf(lab).get(...args),
+      mergePatch: async (...args) => await clientOf(lab).mergePatch(...args),
+    },
+  });
   const lab: Lab = {
     log,
     patches: [],
@@ -86,19 +99,7 @@ function labOf(t: TestContext, more: Partial<CaBundleOptions> = {}): Lab {
     file: join(dir, "ca.crt"),
     look: async () => await lab.keeper.look(new AbortController().signal),
     bundles: () => (lab.webhooks ?? []).map(({ clientConfig }) => clientConfig.caBundle),
-    keeper: new CaBundleKeeper({
-      webhooks: ["hookpolicy"],
-      authorities: async () => await authoritiesIn(dir),
-      lagging: true,
-      leading: () => lab.leading,
-      log,
-      now: () => NOW,
-      client: {
-        get: async (...args) => await clientOf(lab).get(...args),
-        mergePatch: async (...args) => await clientOf(lab).mergePatch(...args),
-      },
-      ...more,
-    }),
+    keeper: new CaBundleKeeper({ ...world, webhooks: ["hookpolicy"] }, async () => await authoritiesIn(dir)),
   };
   return lab;
 }
@@ -185,7 +186,7 @@ test("an authority that a clock which was ahead has issued is not the newest", a
 });
 
 test("authorities that do not lag behind are written where one is missing, as after a restored backup", async (t) => {
-  const lab = labOf(t, { lagging: false });
+  const lab = labOf(t, "Self");
   const [older, newer] = [await authorityOf(after(-HOUR_MS)), await authorityOf(NOW)];
   await writeFile(lab.file, older);
   lab.webhooks = [

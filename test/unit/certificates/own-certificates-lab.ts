@@ -2,13 +2,15 @@
 
 import { X509Certificate } from "node:crypto";
 
-import {
-  OwnCertificates,
-  type OwnCertificatesOptions,
-  type WriteAction,
-} from "../../../src/certificates/own-certificates.ts";
+import { OwnCertificates, type WriteAction } from "../../../src/certificates/own-certificates.ts";
 import { parseCertificates } from "../../../src/certificates/pem.ts";
+import type { CertificateSettings } from "../../../src/certificates/settings.ts";
 import type { SecretData, StoredSecret } from "../../../src/certificates/secrets.ts";
+import {
+  type CertificateWorld,
+  certificateWorld,
+  type Surroundings,
+} from "../../../src/certificates/world.ts";
 import type { KubeClient } from "../../../src/kube/kube-client.ts";
 import { KubeError } from "../../../src/kube/kube-error.ts";
 import type { KubeObject, Resource } from "../../../src/kube/resource.ts";
@@ -20,7 +22,7 @@ export const AUTHORITY = "serving-ca";
 export const NAMES = ["hooks.system.svc", "hooks.system.svc.cluster.local"] as const;
 export const SIGNAL = new AbortController().signal;
 
-type Client = OwnCertificatesOptions["client"];
+type Client = CertificateWorld["client"];
 
 const OWNER = "app.kubernetes.io/managed-by";
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
@@ -70,6 +72,33 @@ class Secrets {
   }
 }
 
+interface WorldParts extends Partial<Omit<Surroundings, "client" | "settings">> {
+  readonly client: Partial<CertificateWorld["client"]>;
+  readonly settings?: Partial<CertificateSettings>;
+}
+
+/** Of the Service "hooks" in the namespace "system". */
+export function worldOf({ client, settings, ...more }: WorldParts): CertificateWorld {
+  return certificateWorld({
+    settings: {
+      certManagement: "Self",
+      namespace: "system",
+      webhookCertDir: "/nowhere",
+      webhookCertName: "tls.crt",
+      webhookKeyName: "tls.key",
+      webhookConfiguration: "hookpolicy",
+      webhookServiceName: "hooks",
+      webhookSecretName: SERVING,
+      ...settings,
+    },
+    client: client as CertificateWorld["client"],
+    leading: () => true,
+    log: new MemoryLogger(),
+    now: () => new Date(),
+    ...more,
+  });
+}
+
 export class Lab {
   now = new Date("2026-11-21T12:00:00Z");
   readonly secrets = new Secrets();
@@ -83,22 +112,14 @@ export class Lab {
   trustFailure: Error | undefined;
 
   keeper({ service = "hooks" } = {}): OwnCertificates {
-    return new OwnCertificates({
-      settings: {
-        webhookCertDir: "/nowhere",
-        webhookCertName: "tls.crt",
-        webhookKeyName: "tls.key",
-        webhookConfiguration: "hookpolicy",
-        webhookServiceName: service,
-        webhookSecretName: SERVING,
-      },
-      namespace: "system",
+    const world = worldOf({
+      settings: { webhookServiceName: service },
       client: this.#client(),
       leading: () => this.leading,
       log: this.log,
       now: () => this.now,
-      onStep: (action) => this.steps.push(action),
     });
+    return new OwnCertificates(world, (action) => this.steps.push(action));
   }
 
   #client(): Client {

@@ -98,7 +98,7 @@ class Lab {
       getPath: async () => ({ versions: [] }),
     };
     return new Certificates({
-      options: {
+      settings: {
         certManagement,
         webhookCertDir: this.dir,
         webhookCertName: "tls.crt",

@@ -4,7 +4,9 @@ import { test } from "node:test";
 
 import { createAuthority } from "../../../src/certificates/issue.ts";
 import { KubeError } from "../../../src/kube/kube-error.ts";
-import { distrusting as distrustingObjects, type TrustOptions } from "../../../src/certificates/trust.ts";
+import { distrusting as distrustingObjects } from "../../../src/certificates/trust.ts";
+import type { CertificateWorld } from "../../../src/certificates/world.ts";
+import { worldOf } from "./own-certificates-lab.ts";
 
 const HOST = "hooks.system.svc";
 const US = { namespace: "system", name: "hooks" };
@@ -36,13 +38,13 @@ async function distrusting({
   webhooks,
   failure,
 }: Cluster): Promise<readonly string[]> {
-  const client: TrustOptions["client"] = {
+  const client: Pick<CertificateWorld["client"], "get" | "getPath" | "list"> = {
     get: async (_, { name }) => {
       if (failure !== undefined) throw failure;
       if (webhooks === undefined) throw NOT_FOUND;
       const configs = webhooks.map((caBundle) => ({ clientConfig: { caBundle } }));
       return { metadata: metadataOf(name), webhooks: configs } as Awaited<
-        ReturnType<TrustOptions["client"]["get"]>
+        ReturnType<CertificateWorld["client"]["get"]>
       >;
     },
     getPath: async (path) => {
@@ -57,10 +59,10 @@ async function distrusting({
         spec: { clientConfig },
       }));
       return { items, resourceVersion: "1" };
-    }) as TrustOptions["client"]["list"],
+    }) as CertificateWorld["client"]["list"],
   };
-  const options = { client, service: US, names: [HOST, `${HOST}.cluster.local`], webhooks: ["hookpolicy"] };
-  return await distrustingObjects(options, new X509Certificate(authority), new AbortController().signal);
+  const world = { ...worldOf({ client }), webhooks: ["hookpolicy"] };
+  return await distrustingObjects(world, new X509Certificate(authority), new AbortController().signal);
 }
 
 const V = ["v1alpha1", "v1beta2"];
