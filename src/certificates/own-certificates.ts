@@ -22,12 +22,6 @@ import { readServingPair } from "./serving-files.ts";
 import { distrusting } from "./trust.ts";
 import type { CertificateWorld } from "./world.ts";
 
-/** Since when every caller was seen to trust the authority of this fingerprint. */
-interface AuthorityTrust {
-  readonly fingerprint: string;
-  readonly since: Date;
-}
-
 /** An action that writes a Secret. */
 export type WriteAction = Exclude<Action, "None" | "AwaitTrust">;
 
@@ -57,7 +51,8 @@ export class OwnCertificates {
   #stored: StoredCertificates = { authority: undefined, serving: undefined };
   /** The stored authority, if it can sign. */
   #authority: X509Certificate | undefined;
-  #trusted: AuthorityTrust | undefined;
+  /** When this process first saw every caller trust that authority; a new leader looks for itself, which can only make the wait longer. */
+  #trustedSince: Date | undefined;
   /** The last pair that could be served. A replica without one cannot wait for a leader, which may have none either. */
   #pair: CheckedPair | undefined;
   readonly #trouble = new SayOnce();
@@ -141,8 +136,8 @@ export class OwnCertificates {
   /** Reads what is stored, and decides what to do. */
   async #gather(signal: AbortSignal): Promise<Action> {
     const { client, names, now } = this.#world;
-    const trustedBefore = this.#trusted;
-    this.#trusted = undefined;
+    const trustedBefore = this.#trustedSince;
+    this.#trustedSince = undefined;
     const [authority, serving] = await Promise.all([
       readSecret(client, this.#keys.authority, signal),
       readSecret(client, this.#keys.serving, signal),
@@ -155,9 +150,11 @@ export class OwnCertificates {
     }
     const signing = authority && usableAuthority(authority, now());
     const next = (): Action =>
-      nextAction(this.#stored, names, { now: now(), trustedSince: this.#trusted?.since });
-    if (signing !== undefined && this.#leads() && next() === "AwaitTrust")
-      this.#trusted = await this.#trust(signing, trustedBefore, signal);
+      nextAction(this.#stored, names, { now: now(), trustedSince: this.#trustedSince });
+    if (signing && this.#leads() && next() === "AwaitTrust" && (await this.#isTrusted(signing, signal))) {
+      const isKnown = this.#authority?.fingerprint256 === signing.fingerprint256;
+      this.#trustedSince = (isKnown ? trustedBefore : undefined) ?? now();
+    }
     this.#authority = signing;
     return next();
   }
@@ -166,22 +163,16 @@ export class OwnCertificates {
     return this.#pair === undefined || this.#world.leading();
   }
 
-  /** Kept in memory only. A new leader looks for itself, which can only make the wait longer. */
-  async #trust(
-    authority: X509Certificate,
-    before: AuthorityTrust | undefined,
-    signal: AbortSignal,
-  ): Promise<AuthorityTrust | undefined> {
-    const { log, now } = this.#world;
+  /** Whether every caller trusts it. */
+  async #isTrusted(authority: X509Certificate, signal: AbortSignal): Promise<boolean> {
     const waitingFor = await distrusting(this.#world, authority, signal);
-    const fingerprint = authority.fingerprint256;
-    if (waitingFor.length === 0)
-      return before?.fingerprint === fingerprint ? before : { fingerprint, since: now() };
+    if (waitingFor.length === 0) return true;
     // Never to delete them: without its ExtensionConfig, Cluster API does not call, and nothing is held.
     const remedy =
       "nothing, if this ends within ten minutes; else put ca.crt of the serving certificate's Secret into their caBundle";
-    this.#trouble.warn(log, "Waiting until the new certificate authority is trusted", { waitingFor, remedy });
-    return undefined;
+    const message = "Waiting until the new certificate authority is trusted";
+    this.#trouble.warn(this.#world.log, message, { waitingFor, remedy });
+    return false;
   }
 
   #isForeign(): boolean {
