@@ -5,7 +5,7 @@ import { SECRETS } from "../kube/resources.ts";
 import { timestamp } from "../lib/instant.ts";
 import { every } from "../lib/signals.ts";
 import type { EventRecorder } from "../report/event-recorder.ts";
-import type { Sample } from "../report/metrics.ts";
+import type { Sample } from "../report/metric-makers.ts";
 import type { KeyPair, TlsServer } from "../server/tls-server.ts";
 import { CaBundleKeeper } from "./ca-bundle.ts";
 import { ClientAuthority } from "./client-authority.ts";

@@ -26,9 +26,8 @@ import type { Rollouts } from "../rollouts/rollout-decisions.ts";
 import { Tasks } from "./task-wiring.ts";
 import { createRollouts } from "./rollout-wiring.ts";
 import { ClusterResource } from "../kube/cluster-resource.ts";
-import { followCoverage } from "../report/fleet-metrics.ts";
 import type { EventRecorder } from "../report/event-recorder.ts";
-import { followMemory, type InformerEntry } from "../report/gauges.ts";
+import type { InformerEntry, MetricsWorld } from "../report/metric-makers.ts";
 import { ObjectInformers } from "../objects/object-informers.ts";
 import { OwnedObjects } from "../objects/owned-objects.ts";
 import { MOVE, type OperatorPlace } from "../registration/registration.ts";
@@ -127,7 +126,6 @@ export class Controller {
       mayHaveTasks: () => mayHaveTasks(policies),
       onStale: (kinds) => kinds.forEach((kind) => policies[kind].refresh()),
     });
-    this.#follow();
   }
 
   #createStore(
@@ -291,19 +289,26 @@ export class Controller {
     });
   }
 
-  #follow(): void {
-    const { metrics, client } = this.#options;
-    const { store } = this.memory;
+  /** What metrics mirror of it. */
+  mirrored(): Omit<MetricsWorld, "expiries" | "leading" | "clusterNames"> {
     const { clusters, policies } = this.#informers;
     const { informer, notCalled, hookNotCalled, discoveryFailed } = this.#registrations;
-    const [rollouts, queue, objects] = [this.#rollouts, this.#queue, this.#objects];
-    const [tasks, now] = [this.#tasks.memory, client.serverClock.now];
-    const named = (): InformerEntry[] => [
-      ...this.#named,
-      ...withoutWaiting(policies, informer, this.#tasks.informer),
-    ];
-    followMemory(metrics, { store, rollouts, queue, named, objects, tasks, now });
-    followCoverage(metrics, { store, clusters, rollouts, notCalled, hookNotCalled, discoveryFailed });
+    return {
+      store: this.memory.store,
+      clusters,
+      rollouts: this.#rollouts,
+      tasks: this.#tasks.memory,
+      queue: this.#queue,
+      informers: () => [
+        ...this.#named,
+        ...withoutWaiting(policies, informer, this.#tasks.informer),
+        ...this.#objects.informers(),
+      ],
+      notCalled,
+      hookNotCalled,
+      discoveryFailed,
+      now: this.#options.client.serverClock.now,
+    };
   }
 }
 

@@ -23,7 +23,7 @@ import { Informer, type InformerOptions } from "../kube/informer.ts";
 import { type MemoryUse, memoryUseOf, PLATFORM } from "../kube/memory-budget.ts";
 import { resourceName } from "../kube/resource.ts";
 import { HOOK_TASKS, NAMESPACES, OVERRIDES, POLICY_RESOURCES, ROLLOUTS } from "../kube/resources.ts";
-import type { InformerEntry } from "../report/gauges.ts";
+import type { InformerEntry } from "../report/metric-makers.ts";
 import type { Tasks } from "./task-wiring.ts";
 import type { ObjectWatchOptions } from "../objects/object-watch.ts";
 import type { OwnedObjects } from "../objects/owned-objects.ts";

@@ -64,7 +64,7 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
   setFlagsFromString(WITHOUT_OPTIMISED_PARSER);
   setFlagsFromString(WITHOUT_PRETENURING);
   const served = servedHooks(options.capiVersion.minor);
-  const metrics = createMetrics({ ...served, clusterNames: options.metricsClusterNames });
+  const metrics = createMetrics(served);
   const kubeConfig = loadKubeConfig(options);
   const { client, reviews, taskClient } = createClients(kubeConfig);
   const place = { namespace: ownNamespace(options), serviceName: options.webhookServiceName };
@@ -101,7 +101,8 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
   const tls = await certificates.load(signal);
   const servers = createServers(options, { hooks, admission, tls, clients: certificates.clients, log });
   const diagnostics = createDiagnostics({ options, checks: readiness.checks, metrics, kubeConfig, tls, log });
-  metrics.certificateExpiry.follow(() => certificates.expiries());
+  const [expiries, leading] = [() => certificates.expiries(), options.leaderElect && acting.leading];
+  metrics.follow({ ...controller.mirrored(), expiries, leading, clusterNames: options.metricsClusterNames });
   // The hook server comes first: discovery needs nothing else, and Cluster API's start depends on it.
   const { port } = await servers.hooks.listen();
   await servers.admission.listen();
@@ -109,7 +110,6 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
   await diagnostics.listen();
   const { capiVersion } = served;
   log.info("Serving Cluster API's lifecycle hooks", { port, capiVersion, version: VERSION });
-  if (options.leaderElect) metrics.leader.follow(() => [{ labels: {}, value: Number(leadership.leading()) }]);
   const singular = leadership.run(signal);
   // While calls are answered, the controller keeps memory and status current.
   const answering = new AbortController();

@@ -7,7 +7,6 @@ import { RolloutReconciler, type RolloutReconcilerOptions } from "../rollouts/ro
 import { Rollouts, type RolloutsOptions } from "../rollouts/rollout-decisions.ts";
 import { rolloutEvents } from "../rollouts/rollout-events.ts";
 import { WorkQueue } from "../kube/work-queue.ts";
-import { followRollouts } from "../report/fleet-metrics.ts";
 import type { Metrics } from "../report/metrics.ts";
 import type { ApiServerAdapter } from "../adapters/api-server.ts";
 
@@ -55,6 +54,5 @@ export function createRollouts(wiring: RolloutWiring): {
     log,
     onError: (_, error) => metrics.reconcileErrors.inc({ reason: api.reasonOf(error) }),
   });
-  followRollouts(metrics, rollouts);
   return { rollouts, queue };
 }

@@ -20,7 +20,7 @@ import { TaskObjects } from "../tasks/task-objects.ts";
 import { BEGINNINGS, TaskReconciler, type TaskReconcilerOptions } from "../tasks/task-reconciler.ts";
 import { TaskStore } from "../tasks/task-store.ts";
 import type { SlotTasks } from "../rollouts/rollout-reconciler.ts";
-import { followTasks, observeTask } from "../report/fleet-metrics.ts";
+import { observeTask } from "../report/fleet-metrics.ts";
 import { taskEvent, taskNotStored } from "../tasks/task-events.ts";
 import { messageOf } from "../lib/thrown.ts";
 import { Kept } from "../lib/kept.ts";
@@ -65,7 +65,7 @@ export class Tasks {
   readonly #polls = new Polls((key) => this.#queue.add(key));
 
   constructor(wiring: TaskWiring) {
-    const { client, store, served, onEvent, metrics, log } = wiring;
+    const { client, store, served, onEvent, log } = wiring;
     const taskStore = new TaskStore(client);
     const memory: TaskMemory = new TaskMemory({
       isKnown: () => this.isKnown(),
@@ -92,7 +92,6 @@ export class Tasks {
     const onUnstored = oncePerReason(onEvent);
     this.beginner = new StoredTaskBeginner({ store: taskStore, served, log, onUnstored });
     this.slots = slotTasks({ memory, store: taskStore, policies: store().policies });
-    followTasks(metrics, memory);
   }
 
   /** Whether all HookTasks could be read, and still can. */

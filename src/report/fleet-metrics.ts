@@ -1,40 +1,83 @@
-/** Gauges of Clusters, HookRollouts and HookTasks, and how long tasks took. Counts only: users must not be able to create series. */
+/** The metrics of Clusters, HookRollouts and HookTasks, and what they read. Counts only: users must not be able to create series. */
 
 import { CONDITION, type HookRolloutStatus, type HookTask } from "../api/hook-policy.ts";
-import type { Cluster } from "../api/meta.ts";
-import type { HookName } from "../api/runtime-hooks.ts";
+import { conditionOf } from "../api/meta.ts";
 import { NOT_CALLED_REASONS } from "../registration/registration.ts";
-import type { DecisionStore } from "../memory/decision-store.ts";
-import type { Lister, NotCalled } from "../memory/memory.ts";
 import { BYPASSES, bypassesOf } from "../operations/bypasses.ts";
 import { clusterKey } from "../views/cluster.ts";
-import type { CompiledPolicy } from "../policy/policy.ts";
-import type { Rollouts } from "../rollouts/rollout-decisions.ts";
 import type { TaskMemory } from "../tasks/task-memory.ts";
-import type { Metrics, Sample } from "./metrics.ts";
+import type { Makers, MetricsWorld, Sample } from "./metric-makers.ts";
 
-export interface CoverageInput {
-  readonly store: DecisionStore;
-  readonly clusters: Pick<Lister<Cluster>, "list">;
-  readonly rollouts: Pick<Rollouts, "entries">;
-  readonly notCalled: (policy: CompiledPolicy) => NotCalled;
-  /** Why Cluster API does not call the hook in any namespace. */
-  readonly hookNotCalled: (hook: HookName) => NotCalled;
-  readonly discoveryFailed: () => boolean | undefined;
-}
+/** From a check to the backup of a large fleet. */
+const TASK_BUCKETS = [1, 5, 15, 30, 60, 300, 900, 1800, 3600, 4 * 3600, 24 * 3600];
 
-/** Of the Clusters that Cluster API calls about, and of those that it never calls about. */
-export function followCoverage(metrics: Metrics, coverage: CoverageInput): void {
-  metrics.policiesNotCalled.follow(() => countNotCalled(coverage));
-  metrics.discoveryFailed.follow(() => {
-    const failed = coverage.discoveryFailed();
-    return failed === undefined ? [] : [{ labels: {}, value: Number(failed) }];
+// oxlint-disable-next-line typescript/explicit-module-boundary-types -- as of makers()
+export function fleetMetrics({ mirror, histogram }: Makers) {
+  mirror("hookpolicy_tasks", ({ tasks }) => countTasks(tasks), {
+    help: "HookTasks of operations that are not over, by phase.",
+    labelNames: ["phase"],
   });
-  metrics.clusters.follow(() => countClusters(coverage));
-  metrics.bypasses.follow(() => countBypasses(coverage));
+  const taskDuration = histogram("hookpolicy_task_duration_seconds", {
+    help: "Time from the beginning of a task's first attempt to its end, by its phase then.",
+    buckets: TASK_BUCKETS,
+    labelNames: ["phase"],
+  });
+  for (const phase of ["Succeeded", "Failed"]) taskDuration.zero({ phase });
+  mirror("hookpolicy_rollout_clusters", byRollout(countRolloutClusters), {
+    help: "Clusters of HookRollouts by stage and state, for the target that is rolled out.",
+    labelNames: ["rollout", "stage", "state"],
+  });
+  mirror("hookpolicy_rollout_halted", byRollout(countRolloutHalts), {
+    help: "Whether failures have halted the HookRollout: 1 or 0.",
+    labelNames: ["rollout"],
+  });
+  mirror("hookpolicy_policies", countPolicies, {
+    help: "Policies and HookRollouts by kind, mode and the status of their Ready condition.",
+    labelNames: ["kind", "mode", "ready"],
+  });
+  mirror("hookpolicy_policies_not_called", countNotCalled, {
+    help: "Policies and HookRollouts that would hold something, but Cluster API does not ask, by the reason of their condition NotCalled.",
+    labelNames: ["reason"],
+  });
+  mirror("hookpolicy_discovery_failed", ({ discoveryFailed }) => single(discoveryFailed()), {
+    help: "Whether Cluster API's last attempt to discover the operator has failed: 1 or 0.",
+  });
+  mirror("hookpolicy_clusters", countClusters, {
+    help: "Clusters, by whether a policy matches them; for those without topology Cluster API calls no hook.",
+    labelNames: ["coverage"],
+  });
+  mirror("hookpolicy_cluster_bypasses", countBypasses, {
+    help: "Clusters with an annotation that lets them past a hook or a check of Cluster API, by that annotation.",
+    labelNames: ["annotation"],
+  });
+  return { taskDuration };
 }
 
-function countNotCalled({ store, rollouts, notCalled, hookNotCalled }: CoverageInput): Sample<"reason">[] {
+/** `undefined`: unknown. */
+export function single(value: number | boolean | undefined): Sample<never>[] {
+  return value === undefined ? [] : [{ labels: {}, value: Number(value) }];
+}
+
+function countPolicies({ store, rollouts }: MetricsWorld): Sample<"kind" | "mode" | "ready">[] {
+  const counts = new Map<string, Sample<"kind" | "mode" | "ready">>();
+  const all = [
+    ...[...store.policies.entries()].map(({ object: { status }, compiled: { ref, mode } }) => ({
+      kind: ref.kind,
+      mode,
+      status,
+    })),
+    ...rollouts.entries().map(({ rollout: { mode }, status }) => ({ kind: "HookRollout", mode, status })),
+  ];
+  for (const { kind, mode, status } of all) {
+    const condition = conditionOf({ status }, CONDITION.Ready);
+    const labels = { kind, mode, ready: condition?.status ?? "Unknown" };
+    const key = Object.values(labels).join(" ");
+    counts.set(key, { labels, value: (counts.get(key)?.value ?? 0) + 1 });
+  }
+  return [...counts.values()];
+}
+
+function countNotCalled({ store, rollouts, notCalled, hookNotCalled }: MetricsWorld): Sample<"reason">[] {
   const reasons = [
     ...[...store.policies.entries()].map(({ compiled }) => notCalled(compiled)),
     ...rollouts.entries().map(({ hook }) => hookNotCalled(hook)),
@@ -46,7 +89,8 @@ function countNotCalled({ store, rollouts, notCalled, hookNotCalled }: CoverageI
   }));
 }
 
-function countClusters({ store, clusters }: CoverageInput): Sample<"coverage">[] {
+/** Of the Clusters that Cluster API calls about, and of those that it never calls about. */
+function countClusters({ store, clusters }: MetricsWorld): Sample<"coverage">[] {
   if (!store.loaded) return [];
   const counts = { matched: 0, unmatched: 0, matched_without_topology: 0, unmatched_without_topology: 0 };
   const matched = new Set<string>();
@@ -58,7 +102,7 @@ function countClusters({ store, clusters }: CoverageInput): Sample<"coverage">[]
   return Object.entries(counts).map(([name, value]) => ({ labels: { coverage: name }, value }));
 }
 
-function countBypasses({ store, clusters }: CoverageInput): Sample<"annotation">[] {
+function countBypasses({ store, clusters }: MetricsWorld): Sample<"annotation">[] {
   if (!store.loaded) return [];
   const counts = new Map(Object.keys(BYPASSES).map((annotation): [string, number] => [annotation, 0]));
   for (const cluster of clusters.list())
@@ -68,11 +112,9 @@ function countBypasses({ store, clusters }: CoverageInput): Sample<"annotation">
 
 const STATES = ["notAsked", "waiting", "running", "succeeded", "failed"] as const;
 
-export function followRollouts(metrics: Metrics, rollouts: Pick<Rollouts, "entries">): void {
-  const each = <T>(read: (name: string, status: HookRolloutStatus) => readonly T[]): T[] =>
+function byRollout<T>(read: (rollout: string, status: HookRolloutStatus) => readonly T[]) {
+  return ({ rollouts }: MetricsWorld): T[] =>
     rollouts.entries().flatMap(({ rollout, status }) => read(rollout.name, status ?? {}));
-  metrics.rolloutClusters.follow(() => each(countRolloutClusters));
-  metrics.rolloutHalted.follow(() => each(countRolloutHalts));
 }
 
 /** Counts the stages of the current target; a rollout of creations or deletions has only one. */
@@ -96,10 +138,6 @@ export function countRolloutHalts(
 
 const PHASES = ["Pending", "Running", "Succeeded", "Failed", "Cancelled", "Altered"] as const;
 
-export function followTasks(metrics: Pick<Metrics, "tasks">, memory: Pick<TaskMemory, "all">): void {
-  metrics.tasks.follow(() => countTasks(memory));
-}
-
 /** Leaves out tasks that no longer count. A task that failed for an operation that is over needs no action. */
 export function countTasks(memory: Pick<TaskMemory, "all">): Sample<"phase">[] {
   const counts = new Map<string, number>(PHASES.map((phase) => [phase, 0]));
@@ -112,7 +150,7 @@ export function countTasks(memory: Pick<TaskMemory, "all">): Sample<"phase">[] {
 
 /** From the beginning of the first attempt to the end of the last. */
 export function observeTask(
-  metrics: Pick<Metrics, "taskDuration">,
+  metrics: ReturnType<typeof fleetMetrics>,
   before: HookTask,
   { status }: HookTask,
 ): void {

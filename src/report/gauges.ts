@@ -1,4 +1,4 @@
-/** Gauges that mirror state in memory, which is read only when they are scraped. */
+/** The metrics of policies, and what they read when they are scraped. */
 
 import { conditionOf } from "../api/meta.ts";
 import { entryOf } from "../lib/entry-of.ts";
@@ -8,70 +8,112 @@ import type { PolicyRow } from "../operations/rows.ts";
 import { TORN_DOWN_REASONS } from "../operations/torn-down.ts";
 import type { PolicyEntry } from "../memory/policy-entry.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
-import type { Informer } from "../kube/informer.ts";
-import type { InformerObject } from "../kube/object-store.ts";
-import type { WorkQueue } from "../kube/work-queue.ts";
 import type { HolderRef } from "../policy/policy-ref.ts";
 import { isGated } from "../policy/policy.ts";
 import type { Rollouts } from "../rollouts/rollout-decisions.ts";
-import type { Metrics, Sample } from "./metrics.ts";
 import { eachInSlices } from "../turns/slice.ts";
-import type { TaskMemory } from "../tasks/task-memory.ts";
-import type { ObjectInformers } from "../objects/object-informers.ts";
+import type { Makers, MetricsWorld, Sample } from "./metric-makers.ts";
 
-type AnyInformer = Pick<
-  Informer<InformerObject>,
-  "contactAgeMs" | "restarts" | "size" | "tooLarge" | "synced" | "whenSynced" | "run"
->;
+/** From a decision in the same turn of the event loop to one behind ten thousand others. */
+const LATENCY_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-export type InformerEntry = readonly [name: string, informer: AnyInformer];
-
-interface Mirrored {
-  readonly store: DecisionStore;
-  readonly rollouts: Pick<Rollouts, "entries">;
-  readonly queue: WorkQueue;
-  readonly named: () => readonly InformerEntry[];
-  readonly objects: ObjectInformers;
-  readonly tasks: Pick<TaskMemory, "all">;
-  readonly now: () => Date;
+// oxlint-disable-next-line typescript/explicit-module-boundary-types -- as of makers()
+export function policyMetrics({ mirror, mirrorCounter, histogram }: Makers, surveyed: Surveyed) {
+  const byPolicy = <Name extends keyof ByPolicy>(name: Name) =>
+    surveyed((survey): ByPolicy[Name]["samples"] => survey.byPolicy[name].samples);
+  mirror("hookpolicy_policy_decisions", byPolicy("hookpolicy_policy_decisions"), {
+    help: "Operations that wait and that a policy holds (Blocked), would hold (WouldBlock) or cannot evaluate (NotEvaluable).",
+    labelNames: ["kind", "namespace", "policy", "hook", "verdict"],
+  });
+  mirrorCounter("hookpolicy_policy_would_block_total", byPolicy("hookpolicy_policy_would_block_total"), {
+    help: "Operations that have proceeded and that a policy in mode Audit would have held.",
+    labelNames: ["kind", "namespace", "policy", "hook"],
+  });
+  mirror("hookpolicy_oldest_hold_timestamp_seconds", surveyed(oldestSamples), {
+    help: "When the operation that a policy has held for the longest was first asked for, in Unix time.",
+    labelNames: ["kind", "namespace", "policy", "hook", "release", "held_cluster"],
+  });
+  mirror("hookpolicy_metric_series_omitted", surveyed(omittedSeries), {
+    help: "Series by policy that are left out, because there are too many.",
+    labelNames: ["metric"],
+  });
+  const decisionLatency = histogram("hookpolicy_decision_latency_seconds", {
+    help: "Time from a change (seen by a watch, or due by the clock) to the answer that it changed.",
+    buckets: LATENCY_BUCKETS,
+  });
+  mirror("hookpolicy_window_open", byPolicy("hookpolicy_window_open"), {
+    help: "Whether a time window of a policy is open: 1 or 0.",
+    labelNames: ["kind", "namespace", "policy", "rule", "gate"],
+  });
+  mirror("hookpolicy_deadlines", byPolicy("hookpolicy_deadlines"), {
+    help: "Running deadlines, one for each operation and rule, by the part of its time in percent that has passed: 0, 50, 80 or 100; near: less than the rule's warnBefore is left.",
+    labelNames: ["kind", "namespace", "policy", "passed"],
+  });
+  mirror("hookpolicy_policy_not_ready", byPolicy("hookpolicy_policy_not_ready"), {
+    help: "1 for each policy and HookRollout whose condition Ready is False, with its reason.",
+    labelNames: ["kind", "namespace", "policy", "reason"],
+  });
+  mirror("hookpolicy_failed_tasks", byPolicy("hookpolicy_failed_tasks"), {
+    help: "HookTasks of operations that are not over and that have failed, or were changed, by policy.",
+    labelNames: ["kind", "namespace", "policy", "phase"],
+  });
+  mirror("hookpolicy_overrides", ({ store, now }) => countOverrides(store, now()), {
+    help: "HookOverrides that are active, expired, or without effect because of a mistake in them.",
+    labelNames: ["state"],
+  });
+  return { decisionLatency };
 }
 
 /** Series of one metric by policy: tenants create policies, and each series costs every scrape. */
 const MAX_SERIES = 1000;
 
-export function followMemory(
-  metrics: Metrics,
-  { store, rollouts, queue, named, objects, tasks, now }: Mirrored,
-): void {
-  const informers = (): InformerEntry[] => [...named(), ...objects.informers()];
-  const perInformer = (read: (informer: AnyInformer) => number) => (): Sample<"resource">[] =>
-    informers().map(([resource, informer]) => ({ labels: { resource }, value: read(informer) }));
-  metrics.policies.follow(() => countPolicies(store, rollouts));
-  followHolds(metrics, { store, rollouts, tasks });
-  metrics.overrides.follow(() => countOverrides(store, now()));
-  metrics.workqueueDepth.follow(() => [{ labels: {}, value: queue.depth }]);
-  metrics.informerContactAge.follow(perInformer((informer) => informer.contactAgeMs() / 1000));
-  metrics.informerRestarts.follow(perInformer((informer) => informer.restarts));
-  metrics.informerObjects.follow(perInformer((informer) => informer.size));
-  metrics.informerTooLarge.follow(perInformer((informer) => informer.tooLarge));
+function seriesOf<Label extends string>(of: (entry: PolicyEntry) => readonly Sample<Label>[]) {
+  return {
+    samples: [] as Sample<Label>[],
+    omitted: 0,
+    add(samples: readonly Sample<Label>[]): void {
+      const room = Math.min(samples.length, MAX_SERIES - this.samples.length);
+      this.samples.push(...samples.slice(0, room));
+      this.omitted += samples.length - room;
+    },
+    addOf(entry: PolicyEntry): void {
+      this.add(of(entry));
+    },
+  };
 }
 
 /** The values of all metrics about policies and what rollouts hold, for one scrape. */
 type Survey = ReturnType<typeof emptySurvey>;
+type ByPolicy = Survey["byPolicy"];
 
-function emptySurvey() {
+function emptySurvey(clusterNames: boolean) {
   return {
+    clusterNames,
     held: new Map() as HeldClusters,
     /** Distinct Clusters of which others delete what they own, by uid. */
     tornDown: new Map(TORN_DOWN_REASONS.map((reason) => [reason, new Set<string>()])),
-    decisions: new Series<PolicyLabel | "hook" | "verdict">(),
-    wouldBlock: new Series<PolicyLabel | "hook">(),
-    oldest: new Series<OldestLabel>(),
-    windows: new Series<PolicyLabel | "rule" | "gate">(),
-    deadlines: new Series<PolicyLabel | "passed">(),
-    notReady: new Series<PolicyLabel | "reason">(),
-    failedTasks: new Series<PolicyLabel | "phase">(),
+    byPolicy: {
+      hookpolicy_policy_decisions: seriesOf(countDecisions),
+      hookpolicy_policy_would_block_total: seriesOf(countWouldBlock),
+      hookpolicy_oldest_hold_timestamp_seconds: seriesOf(oldestHolds),
+      hookpolicy_window_open: seriesOf(openWindows),
+      hookpolicy_deadlines: seriesOf(countDeadlines),
+      hookpolicy_policy_not_ready: seriesOf(({ compiled: { ref }, object }) =>
+        countNotReady(ref, object.status),
+      ),
+      hookpolicy_failed_tasks: seriesOf<PolicyLabel | "phase">(() => []),
+    },
   };
+}
+
+export type Surveyed = ReturnType<typeof surveying>;
+
+/** All metrics of one scrape are read at the same time. */
+export function surveying() {
+  let underWay: Promise<Survey> | undefined;
+  return <T>(read: (survey: Survey) => T) =>
+    async (world: MetricsWorld): Promise<T> =>
+      read(await (underWay ??= surveyHolds(world).finally(() => (underWay = undefined))));
 }
 
 interface HeldOperation {
@@ -89,82 +131,47 @@ function addHeld(clusters: HeldClusters, { hook, clusterUID }: HeldOperation): v
 export function countHeld(held: Iterable<HeldOperation>): Sample<"hook">[] {
   const clusters: HeldClusters = new Map();
   for (const operation of held) addHeld(clusters, operation);
-  return heldSamples(clusters);
+  return heldSamples({ held: clusters });
 }
 
-function heldSamples(clusters: HeldClusters): Sample<"hook">[] {
-  return [...clusters].map(([hook, { size }]) => ({ labels: { hook }, value: size }));
+export function heldSamples({ held }: Pick<Survey, "held">): Sample<"hook">[] {
+  return [...held].map(([hook, { size }]) => ({ labels: { hook }, value: size }));
 }
 
-class Series<Label extends string> {
-  readonly samples: Sample<Label>[] = [];
-  omitted = 0;
-
-  add(samples: readonly Sample<Label>[]): void {
-    const room = Math.min(samples.length, MAX_SERIES - this.samples.length);
-    this.samples.push(...samples.slice(0, room));
-    this.omitted += samples.length - room;
-  }
+export function tornDownSamples({ tornDown }: Survey): Sample<"reason">[] {
+  return [...tornDown].map(([reason, { size }]) => ({ labels: { reason }, value: size }));
 }
 
-type Surveyed = Pick<Mirrored, "store" | "rollouts" | "tasks">;
+/** As if without the label for the Cluster where that is empty. */
+function oldestSamples({ clusterNames, byPolicy }: Survey): Sample<OldestLabel>[] {
+  const { samples } = byPolicy.hookpolicy_oldest_hold_timestamp_seconds;
+  if (clusterNames) return samples;
+  return samples.map(({ labels, value }) => ({ labels: { ...labels, held_cluster: "" }, value }));
+}
 
-function followHolds(metrics: Metrics, memory: Surveyed): void {
-  let underWay: Promise<Survey> | undefined;
-  // All metrics of one scrape are read at the same time.
-  const survey = async (): Promise<Survey> =>
-    await (underWay ??= surveyHolds(memory).finally(() => (underWay = undefined)));
-  // As if without the label where it is empty.
-  const named = (sample: Sample<OldestLabel>): Sample<OldestLabel> =>
-    metrics.clusterNames ? sample : { ...sample, labels: { ...sample.labels, held_cluster: "" } };
-  metrics.heldClusters.follow(async () => heldSamples((await survey()).held));
-  metrics.tornDown.follow(async () =>
-    [...(await survey()).tornDown].map(([reason, { size }]) => ({ labels: { reason }, value: size })),
-  );
-  metrics.policyDecisions.follow(async () => (await survey()).decisions.samples);
-  metrics.wouldBlock.follow(async () => (await survey()).wouldBlock.samples);
-  metrics.oldestHold.follow(async () => (await survey()).oldest.samples.map(named));
-  metrics.windowsOpen.follow(async () => (await survey()).windows.samples);
-  metrics.deadlines.follow(async () => (await survey()).deadlines.samples);
-  metrics.policyNotReady.follow(async () => (await survey()).notReady.samples);
-  metrics.failedTasks.follow(async () => (await survey()).failedTasks.samples);
-  metrics.seriesOmitted.follow(async () => {
-    const { decisions, wouldBlock, oldest, windows, deadlines, notReady, failedTasks } = await survey();
-    return Object.entries({
-      hookpolicy_policy_decisions: decisions,
-      hookpolicy_policy_would_block_total: wouldBlock,
-      hookpolicy_oldest_hold_timestamp_seconds: oldest,
-      hookpolicy_window_open: windows,
-      hookpolicy_deadlines: deadlines,
-      hookpolicy_policy_not_ready: notReady,
-      hookpolicy_failed_tasks: failedTasks,
-    }).map(([metric, { omitted }]) => ({ labels: { metric }, value: omitted }));
-  });
+function omittedSeries({ byPolicy }: Survey): Sample<"metric">[] {
+  return Object.entries(byPolicy).map(([metric, { omitted }]) => ({ labels: { metric }, value: omitted }));
 }
 
 /**
  * ClusterHookPolicies come first, then the policies that are in memory longest, so that no tenant crowds out others.
  */
-async function surveyHolds({ store, rollouts, tasks }: Surveyed): Promise<Survey> {
-  const survey = emptySurvey();
+async function surveyHolds({ store, rollouts, tasks, clusterNames }: MetricsWorld): Promise<Survey> {
+  const survey = emptySurvey(clusterNames);
+  const { hookpolicy_policy_not_ready: notReady, hookpolicy_failed_tasks: failed } = survey.byPolicy;
   const sorted = [...store.policies.entries()].toSorted(
     (a, b) => rank(a.compiled.ref) - rank(b.compiled.ref),
   );
   for (const { rollout, status } of rollouts.entries())
-    survey.notReady.add(countNotReady({ kind: "HookRollout", name: rollout.name }, status));
+    notReady.add(countNotReady({ kind: "HookRollout", name: rollout.name }, status));
   await eachInSlices(sorted, (entry) => {
     for (const row of entry.held.values()) {
       if (row.holds) addHeld(survey.held, row);
       if (row.tornDown !== undefined) survey.tornDown.get(row.tornDown.reason)?.add(row.clusterUID);
     }
-    survey.decisions.add(countDecisions(entry));
-    survey.wouldBlock.add(countWouldBlock(entry));
-    survey.oldest.add(oldestHolds(entry));
-    survey.windows.add(openWindows(entry));
-    survey.deadlines.add(countDeadlines(entry));
-    survey.notReady.add(countNotReady(entry.compiled.ref, entry.object.status));
+    for (const series of Object.values(survey.byPolicy)) series.addOf(entry);
   });
-  survey.failedTasks.add(await countFailedTasks(tasks));
+  failed.add(await countFailedTasks(tasks));
   for (const entry of rollouts.entries())
     if (entry.rollout.mode === "Enforce") await surveyRollout(survey, entry);
   return survey;
@@ -184,7 +191,9 @@ async function surveyRollout(survey: Survey, entry: ReturnType<Rollouts["entries
     const { namespace = "", name } = operation.cluster.metadata;
     const policy = { kind: "HookRollout", namespace: "", policy: rollout.name };
     const labels = { ...policy, hook, release, held_cluster: `${namespace}/${name}` };
-    survey.oldest.add([{ labels, value: Math.floor(operation.firstAsked.getTime() / 1000) }]);
+    survey.byPolicy.hookpolicy_oldest_hold_timestamp_seconds.add([
+      { labels, value: Math.floor(operation.firstAsked.getTime() / 1000) },
+    ]);
   });
 }
 
@@ -213,7 +222,7 @@ function countNotReady(
 type FailedSample = Sample<PolicyLabel | "phase">;
 
 /** Those on which a person has to act. */
-async function countFailedTasks(memory: Mirrored["tasks"]): Promise<FailedSample[]> {
+async function countFailedTasks(memory: MetricsWorld["tasks"]): Promise<FailedSample[]> {
   const counts = new Map<string, FailedSample>();
   const counting = [...memory.all()].filter(({ over }) => !over);
   await eachInSlices(counting, (task) => {
@@ -224,28 +233,6 @@ async function countFailedTasks(memory: Mirrored["tasks"]): Promise<FailedSample
     counts.set(key, { labels, value: (counts.get(key)?.value ?? 0) + 1 });
   });
   return [...counts.values()].toSorted((a, b) => rank(a.labels) - rank(b.labels));
-}
-
-function countPolicies(
-  store: DecisionStore,
-  rollouts: Mirrored["rollouts"],
-): Sample<"kind" | "mode" | "ready">[] {
-  const counts = new Map<string, Sample<"kind" | "mode" | "ready">>();
-  const all = [
-    ...[...store.policies.entries()].map(({ object: { status }, compiled: { ref, mode } }) => ({
-      kind: ref.kind,
-      mode,
-      status,
-    })),
-    ...rollouts.entries().map(({ rollout: { mode }, status }) => ({ kind: "HookRollout", mode, status })),
-  ];
-  for (const { kind, mode, status } of all) {
-    const condition = conditionOf({ status }, CONDITION.Ready);
-    const labels = { kind, mode, ready: condition?.status ?? "Unknown" };
-    const key = Object.values(labels).join(" ");
-    counts.set(key, { labels, value: (counts.get(key)?.value ?? 0) + 1 });
-  }
-  return [...counts.values()];
 }
 
 /** An operation that a deadline has released is reported until it ends, but is not held any more. */

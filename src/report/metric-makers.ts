@@ -1,6 +1,44 @@
-/** Makes the metrics of one registry. */
+/** Makes the metrics of one registry, those that mirror state from a world. */
 
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+
+import type { Cluster } from "../api/meta.ts";
+import type { HookName } from "../api/runtime-hooks.ts";
+import type { Informer } from "../kube/informer.ts";
+import type { InformerObject } from "../kube/object-store.ts";
+import type { WorkQueue } from "../kube/work-queue.ts";
+import type { DecisionStore } from "../memory/decision-store.ts";
+import type { Lister, NotCalled } from "../memory/memory.ts";
+import type { CompiledPolicy } from "../policy/policy.ts";
+import type { Rollouts } from "../rollouts/rollout-decisions.ts";
+import type { TaskMemory } from "../tasks/task-memory.ts";
+
+export type AnyInformer = Pick<
+  Informer<InformerObject>,
+  "contactAgeMs" | "restarts" | "size" | "tooLarge" | "synced" | "whenSynced" | "run"
+>;
+
+export type InformerEntry = readonly [name: string, informer: AnyInformer];
+
+/** The state that metrics mirror. */
+export interface MetricsWorld {
+  readonly store: DecisionStore;
+  readonly clusters: Pick<Lister<Cluster>, "list">;
+  readonly rollouts: Pick<Rollouts, "entries">;
+  readonly tasks: Pick<TaskMemory, "all">;
+  readonly queue: Pick<WorkQueue, "depth">;
+  readonly informers: () => readonly InformerEntry[];
+  readonly notCalled: (policy: CompiledPolicy) => NotCalled;
+  /** Why Cluster API does not call the hook in any namespace. */
+  readonly hookNotCalled: (hook: HookName) => NotCalled;
+  readonly discoveryFailed: () => boolean | undefined;
+  readonly expiries: () => readonly Sample<"certificate">[];
+  /** False: there is no leader election. */
+  readonly leading: false | (() => boolean);
+  /** Whether series may name Clusters. */
+  readonly clusterNames: boolean;
+  readonly now: () => Date;
+}
 
 /** One series of a metric that mirrors state. */
 export interface Sample<Label extends string> {
@@ -8,50 +46,49 @@ export interface Sample<Label extends string> {
   readonly value: number;
 }
 
-type SampleReader<Label extends string> = () => Iterable<Sample<Label>> | Promise<Iterable<Sample<Label>>>;
+type Samples<Label extends string> = Iterable<Sample<Label>>;
 
-/** A metric that is read only when it is scraped. */
-interface Mirror<Label extends string> {
-  /** `read` runs once per scrape and returns every series; a series that it no longer returns disappears. */
-  follow(read: SampleReader<Label>): void;
-}
-
-const nothing = (): [] => [];
-
-function mirrorOf<Label extends string>(
-  metricWith: (collect: () => Promise<void>) => Counter<Label> | Gauge<Label>,
-): Mirror<Label> {
-  let read: SampleReader<Label> = nothing;
-  const metric: Pick<Gauge<Label>, "reset" | "remove" | "inc"> = metricWith(async () => {
-    // Before the reset: another scrape may read in the meantime.
-    const samples = await read();
-    metric.reset();
-    metric.remove({}); // a metric without labels starts at 0, and an unknown value is not 0
-    for (const { labels, value } of samples) metric.inc(labels, value);
-  });
-  return { follow: (reader) => void (read = reader) };
-}
+/** Runs once per scrape and returns every series; a series that it no longer returns disappears. */
+type Reader<Label extends string> = (world: MetricsWorld) => Samples<Label> | Promise<Samples<Label>>;
 
 interface Config<Label extends string> {
   readonly help: string;
   readonly labelNames?: Label[];
 }
 
-export type Makers = ReturnType<typeof makers>;
+type Mirror = <Label extends string = never>(
+  name: string,
+  read: Reader<NoInfer<Label>>,
+  config: Config<Label>,
+) => void;
 
-// oxlint-disable-next-line typescript/explicit-module-boundary-types -- they are those of the metrics
-export function makers(registry: Registry) {
+export interface Makers {
+  counter<Label extends string = never>(name: string, config: Config<Label>): Counter<Label>;
+  histogram<Label extends string = never>(
+    name: string,
+    config: Config<Label> & { readonly buckets: number[] },
+  ): Histogram<Label>;
+  readonly mirror: Mirror;
+  readonly mirrorCounter: Mirror;
+}
+
+/** Without a world, metrics that mirror it have no series. */
+export function makers(registry: Registry, world: () => MetricsWorld | undefined): Makers {
   const registers = [registry];
+  const collecting = <Label extends string>(read: Reader<Label>) =>
+    async function collect(this: Pick<Gauge<Label>, "reset" | "remove" | "inc">): Promise<void> {
+      const now = world();
+      // Before the reset: another scrape may read in the meantime.
+      const samples = now === undefined ? [] : await read(now);
+      this.reset();
+      this.remove({}); // a metric without labels starts at 0, and an unknown value is not 0
+      for (const { labels, value } of samples) this.inc(labels, value);
+    };
   return {
-    counter: <Label extends string = never>(name: string, config: Config<Label>): Counter<Label> =>
-      new Counter({ name, ...config, registers }),
-    histogram: <Label extends string = never>(
-      name: string,
-      config: Config<Label> & { readonly buckets: number[] },
-    ): Histogram<Label> => new Histogram({ name, ...config, registers }),
-    mirror: <Label extends string = never>(name: string, config: Config<Label>): Mirror<Label> =>
-      mirrorOf((collect) => new Gauge({ name, ...config, registers, collect })),
-    mirrorCounter: <Label extends string>(name: string, config: Config<Label>): Mirror<Label> =>
-      mirrorOf((collect) => new Counter({ name, ...config, registers, collect })),
+    counter: (name, config) => new Counter({ name, ...config, registers }),
+    histogram: (name, config) => new Histogram({ name, ...config, registers }),
+    mirror: (name, read, config) => void new Gauge({ name, ...config, registers, collect: collecting(read) }),
+    mirrorCounter: (name, read, config) =>
+      void new Counter({ name, ...config, registers, collect: collecting(read) }),
   };
 }

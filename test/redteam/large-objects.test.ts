@@ -11,7 +11,6 @@ import type { PolicyObject } from "../../src/memory/policy-set.ts";
 import type { Confirmer } from "../../src/decisions/confirmation.ts";
 import { sameCluster } from "../../src/memory/same-object.ts";
 import { auditEntry } from "../../src/report/audit-entry.ts";
-import { followMemory } from "../../src/report/gauges.ts";
 import { createMetrics } from "../../src/report/metrics.ts";
 import { viewCluster } from "../../src/views/cluster.ts";
 import { decide } from "../../src/policy/decide.ts";
@@ -28,6 +27,7 @@ import {
   world,
 } from "../unit/builders.ts";
 import { keyOf, policyList, storeWith } from "../unit/memory/fixtures.ts";
+import { metricsWorld } from "../unit/report/metrics-world.ts";
 import { testConfirmer } from "../unit/decisions/confirmer.ts";
 
 const CONFIG_MAP = { apiVersion: "v1", kind: "ConfigMap" };
@@ -150,16 +150,7 @@ test("a scrape goes through the held operations once", async () => {
   const values = held.values.bind(held);
   held.values = () => ((looks += 1), values());
   const metrics = createMetrics({ capiVersion: "1.14" });
-  const objects = { informers: () => [] } as never;
-  followMemory(metrics, {
-    store,
-    rollouts: { entries: () => [] },
-    queue: { depth: 0 } as never,
-    named: () => [],
-    objects,
-    tasks: { all: () => [] },
-    now: () => NOW,
-  });
+  metrics.follow(metricsWorld({ store }));
   const [text] = await Promise.all([metrics.text(), metrics.text()]);
   assert.match(text, /^hookpolicy_held_clusters\{hook="BeforeClusterDelete"\} 1$/m);
   assert.match(text, /^hookpolicy_policy_decisions\{.*\} 1$/m);

@@ -11,6 +11,9 @@ import { connect as connectTls, type TLSSocket } from "node:tls";
 import { createMetrics, type Metrics } from "../../../src/report/metrics.ts";
 import { createMetricsServer } from "../../../src/operator/diagnostics.ts";
 import type { ScrapeRefusal, ScrapeGuard } from "../../../src/operator/scrape-guard.ts";
+import { cluster, hookPolicy } from "../builders.ts";
+import { storeWith } from "../memory/fixtures.ts";
+import { metricsWorld } from "../report/metrics-world.ts";
 import { issue } from "../server/certificates.ts";
 import { createRecorder, type Recorder } from "../server/recorder.ts";
 
@@ -45,11 +48,11 @@ test("metrics are served with their content type, and state is read at the scrap
   const exposed = async (): Promise<string> => await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
 
   assert.doesNotMatch(await exposed(), /^hookpolicy_workqueue_depth /m);
-  let held = 3;
-  metrics.workqueueDepth.follow(() => [{ labels: {}, value: 2 }]);
-  metrics.heldClusters.follow(() =>
-    held === 0 ? [] : [{ labels: { hook: "BeforeClusterDelete" }, value: held }],
+  const clusters = ["a", "b", "c"].map((name) =>
+    cluster({ name, uid: name, deletionTimestamp: "2026-11-21T11:00:00Z" }),
   );
+  const fixture = storeWith({ policies: [hookPolicy()], clusters });
+  metrics.follow(metricsWorld({ store: fixture.store, queue: { depth: 2 } }));
   metrics.hookCalls.inc({ hook: "BeforeClusterDelete", verdict: "Blocked" });
   metrics.hookCallDuration.observe({ hook: "BeforeClusterDelete" }, 0.0004);
   const page = await exposed();
@@ -62,7 +65,7 @@ test("metrics are served with their content type, and state is read at the scrap
     /^hookpolicy_build_info\{version="[^"]+",capi_version="1\.14",node_version="v\d+[^"]*"\} 1$/m,
   );
   assert.match(page, /^process_resident_memory_bytes /m);
-  held = 0;
+  fixture.deletePolicy(hookPolicy());
   assert.doesNotMatch(await exposed(), /^hookpolicy_held_clusters\{/m);
   const response = await fetch(`http://127.0.0.1:${port}/metrics`);
   assert.match(response.headers.get("content-type") ?? "", /^text\/plain; version=0\.0\.4/);
@@ -71,9 +74,10 @@ test("metrics are served with their content type, and state is read at the scrap
 test("a scrape that fails is 500 and one error line, not a crash", async (t) => {
   const log = createRecorder();
   const metrics = createMetrics({ capiVersion: "1.14" });
-  metrics.policies.follow(() => {
+  const expiries = (): never => {
     throw new Error("no");
-  });
+  };
+  metrics.follow(metricsWorld({ expiries }));
   const { port } = await served(t, { metrics, log });
   const response = await fetch(`http://127.0.0.1:${port}/metrics`);
   assert.equal(response.status, 500);

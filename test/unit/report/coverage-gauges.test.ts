@@ -2,23 +2,16 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { type CoverageInput, followCoverage } from "../../../src/report/fleet-metrics.ts";
+import type { MetricsWorld } from "../../../src/report/metric-makers.ts";
 import { createMetrics } from "../../../src/report/metrics.ts";
 import { cluster, hookPolicy } from "../builders.ts";
 import { storeWith } from "../memory/fixtures.ts";
 import { replicaOf } from "../rollouts/rollout-fixture.ts";
+import { metricsWorld } from "./metrics-world.ts";
 
-type Given = Pick<CoverageInput, "store" | "clusters" | "notCalled"> & Partial<CoverageInput>;
-
-const NO_ROLLOUTS = {
-  rollouts: { entries: () => [] },
-  hookNotCalled: () => undefined,
-  discoveryFailed: () => undefined,
-};
-
-async function scraped(coverage: Given): Promise<Record<string, number>> {
+async function scraped(coverage: Partial<MetricsWorld>): Promise<Record<string, number>> {
   const metrics = createMetrics({ capiVersion: "1.14" });
-  followCoverage(metrics, { ...NO_ROLLOUTS, ...coverage });
+  metrics.follow(metricsWorld(coverage));
   const lines = (await metrics.text())
     .split("\n")
     .filter((line) => /^hookpolicy_(clusters|policies_not_called|cluster_bypasses)\{/.test(line));
@@ -59,7 +52,7 @@ test("Clusters are counted by whether a policy matches them and Cluster API call
     policies: [hookPolicy({}, { name: "a", uid: "a" }), hookPolicy()],
     clusters,
   });
-  const found = await scraped({ store, clusters: listed, notCalled: () => undefined });
+  const found = await scraped({ store, clusters: listed });
   assert.deepEqual(found, { ...COUNTS, ...NONE });
 });
 
@@ -81,7 +74,6 @@ test("rollouts count with the policies, by the hook of their operation", async (
     store,
     clusters: listed,
     rollouts,
-    notCalled: () => undefined,
     hookNotCalled: (hook) =>
       hook === "BeforeClusterCreate" ? { reason: "HookNotRegistered", message: "" } : undefined,
   });
@@ -90,7 +82,7 @@ test("rollouts count with the policies, by the hook of their operation", async (
 
 test("before everything was read nothing is counted", async () => {
   const { store } = storeWith({ load: false });
-  assert.deepEqual(await scraped({ store, clusters: listed, notCalled: () => undefined }), NONE);
+  assert.deepEqual(await scraped({ store, clusters: listed }), NONE);
 });
 
 test("Clusters are counted by the annotations that let them past hooks, as long as no deletion has begun", async () => {
@@ -104,7 +96,7 @@ test("Clusters are counted by the annotations that let them past hooks, as long 
     { ...plain, metadata: { ...plain.metadata, name: "c", uid: "c", annotations } },
   ];
   const { store } = storeWith({ clusters: marked });
-  const found = await scraped({ store, clusters: { list: () => marked }, notCalled: () => undefined });
+  const found = await scraped({ store, clusters: { list: () => marked } });
   assert.deepEqual(
     [found["ok-to-delete"], found["disable-update-version-check"], found["disable-update-class-name-check"]],
     [1, 3, 0],

@@ -4,8 +4,6 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { HookRolloutStatus } from "../../../src/api/hook-policy.ts";
 import type { Condition } from "../../../src/api/meta.ts";
-import { WorkQueue } from "../../../src/kube/work-queue.ts";
-import { followMemory } from "../../../src/report/gauges.ts";
 import { createMetrics } from "../../../src/report/metrics.ts";
 import {
   at,
@@ -25,7 +23,8 @@ import { hookTask } from "../tasks/hook-tasks.ts";
 import type { Rollouts } from "../../../src/rollouts/rollout-decisions.ts";
 import { readyStatus, stageOf, TARGET } from "../rollouts/fixtures.ts";
 import { ask, replicaOf, waitingCluster } from "../rollouts/rollout-fixture.ts";
-import { type Fixture, passTo, silent, storeWith } from "../memory/fixtures.ts";
+import { type Fixture, passTo, storeWith } from "../memory/fixtures.ts";
+import { metricsWorld } from "./metrics-world.ts";
 
 const deleting = cluster({ deletionTimestamp: "2026-11-21T11:00:00Z" });
 
@@ -37,18 +36,9 @@ async function scraped(
   rollouts = NO_ROLLOUTS,
   { clusterNames = false, tasks = [] }: { clusterNames?: boolean; tasks?: readonly StoredTask[] } = {},
 ): Promise<Record<string, number>> {
-  const metrics = createMetrics({ capiVersion: "1.14", clusterNames });
-  const queue = new WorkQueue({ reconcile: async () => ({}), log: silent });
-  const objects = { informers: () => [] } as never;
-  followMemory(metrics, {
-    store,
-    rollouts,
-    queue,
-    named: () => [],
-    objects,
-    tasks: { all: () => tasks },
-    now: () => clock.now,
-  });
+  const metrics = createMetrics({ capiVersion: "1.14" });
+  const [all, now] = [() => tasks, () => clock.now];
+  metrics.follow(metricsWorld({ store, rollouts, tasks: { all }, clusterNames, now }));
   const lines = (await metrics.text()).split("\n").filter((line) => line.startsWith(`${name}{`));
   return Object.fromEntries(
     lines.map((line) => {
