@@ -5,7 +5,6 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 
 import type { EventText } from "../api/event-text.ts";
 import { REASON } from "../api/hook-policy.ts";
-import type { Logger } from "../lib/logger.ts";
 import { every } from "../lib/signals.ts";
 import { createDecisions, type Decisions } from "../decisions/decisions.ts";
 import { finalizerIsDue } from "../status/finalizer.ts";
@@ -13,39 +12,22 @@ import { parsePolicyKey } from "../memory/policy-set.ts";
 import type { StoreOptions, Unavailable } from "../memory/memory.ts";
 import { PolicyReconciler } from "../status/policy-reconciler.ts";
 import { DecisionStore } from "../memory/decision-store.ts";
-import type { KubeClient } from "../kube/kube-client.ts";
 import { MemoryBudget } from "../kube/memory-budget.ts";
 import { WorkQueue } from "../kube/work-queue.ts";
-import type { Metrics } from "../report/metrics.ts";
-import type { ServedHooks } from "../api/hook-catalog.ts";
 import type { ObjectKind } from "../policy/watched-objects.ts";
 import { ApiServerAdapter } from "../adapters/api-server.ts";
 import { createInformers, type Informers, mayHaveTasks, nameInformers, withoutWaiting } from "./informers.ts";
 import { tellOlderCrds } from "./older-crds.ts";
+import type { ControllerOptions, Shared } from "./shared.ts";
 import type { Rollouts } from "../rollouts/rollout-decisions.ts";
 import { Tasks } from "./task-wiring.ts";
 import { createRollouts } from "./rollout-wiring.ts";
 import { ClusterResource } from "../kube/cluster-resource.ts";
-import type { EventRecorder } from "../report/event-recorder.ts";
 import type { InformerEntry, MetricsWorld } from "../report/metric-makers.ts";
 import { ObjectInformers } from "../objects/object-informers.ts";
 import { OwnedObjects } from "../objects/owned-objects.ts";
-import { MOVE, type OperatorPlace } from "../registration/registration.ts";
+import { MOVE } from "../registration/registration.ts";
 import { Registrations } from "../registration/registration-informer.ts";
-
-export interface ControllerOptions {
-  readonly client: KubeClient;
-  /** Acts as the ServiceAccounts of tasks. */
-  readonly taskClient: KubeClient;
-  readonly served: ServedHooks;
-  readonly maxOverrideMs: number;
-  /** Whether this replica runs the tasks that only one should run. */
-  readonly leading: () => boolean;
-  readonly place: OperatorPlace;
-  readonly metrics: Metrics;
-  readonly events: Pick<EventRecorder, "record">;
-  readonly log: Logger;
-}
 
 /** Another client wrote a status: check it later, so that writes do not answer writes. */
 const STATUS_WRITTEN_DELAY_MS = 30_000;
@@ -97,25 +79,18 @@ export class Controller {
     );
     // Memory's clock: a wait that starts while this machine's clock is behind must not start too early.
     const { now } = client.serverClock;
-    const shared = { ...options, objects, clusters, namespaces, onEvent, onDemands, now };
+    const shared: Shared = { ...options, api, objects, clusters, namespaces, onEvent, onDemands, now };
     const store = this.#createStore(shared, owned);
     this.memory = { store, clusters, namespaces };
     const lacksSlot: Rollouts["lacksSlot"] = (...asked) => this.#rollouts.lacksSlot(...asked);
     const onTasksChanged = (): void => this.#rollouts.membersChanged();
-    const tasks = new Tasks({ ...shared, api, store: () => store, lacksSlot, onTasksChanged });
+    const tasks = new Tasks({ ...shared, store: () => store, lacksSlot, onTasksChanged });
     this.#tasks = tasks;
     const onStale = (): void => this.#informers.rollouts.refresh();
     const { hookNotCalled: notCalled } = this.#registrations;
-    const { rollouts, queue } = createRollouts({
-      ...shared,
-      api,
-      store,
-      tasks: tasks.slots,
-      onStale,
-      notCalled,
-    });
+    const { rollouts, queue } = createRollouts({ ...shared, store, tasks: tasks.slots, onStale, notCalled });
     this.#rollouts = rollouts;
-    this.#queue = this.#createQueue(api, onEvent);
+    this.#queue = this.#createQueue(shared);
     this.#others = [this.#queue, queue, owned, tasks];
     this.decisions = createDecisions({
       store,
@@ -128,14 +103,8 @@ export class Controller {
     });
   }
 
-  #createStore(
-    shared: Omit<
-      StoreOptions,
-      "tasks" | "settings" | "liftedRollouts" | "isBeingDeleted" | "enqueue" | "onStatusWritten"
-    >,
-    owned: OwnedObjects,
-  ): DecisionStore {
-    const { decisionLatency } = this.#options.metrics;
+  #createStore(shared: Shared, owned: OwnedObjects): DecisionStore {
+    const { decisionLatency } = shared.metrics;
     return new DecisionStore({
       ...shared,
       tasks: {
@@ -261,17 +230,13 @@ export class Controller {
     this.#rollouts.membersChanged();
   }
 
-  #createQueue(api: ApiServerAdapter, onEvent: (event: EventText) => void): WorkQueue {
-    const { client, log, metrics } = this.#options;
+  #createQueue(shared: Shared): WorkQueue {
+    const { api, log, metrics } = shared;
     const { store } = this.memory;
     const { clusters } = this.#informers;
     const reconciler = new PolicyReconciler({
+      ...shared,
       store,
-      objects: this.#objects,
-      api,
-      log,
-      now: client.serverClock.now,
-      onEvent,
       notCalled: this.#registrations.notCalled,
       clustersUnavailable: () => clusters.refusal && CLUSTERS_UNAVAILABLE[clusters.refusal],
       tasksUnavailable: () => this.#tasks.unavailable(),

@@ -1,24 +1,15 @@
 /** Connects the HookRollouts with their informer's memory, their claims and their work queue. */
 
-import type { EventText } from "../api/event-text.ts";
-import type { Logger } from "../lib/logger.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import { RolloutReconciler, type RolloutReconcilerOptions } from "../rollouts/rollout-reconciler.ts";
 import { Rollouts, type RolloutsOptions } from "../rollouts/rollout-decisions.ts";
 import { rolloutEvents } from "../rollouts/rollout-events.ts";
 import { WorkQueue } from "../kube/work-queue.ts";
-import type { Metrics } from "../report/metrics.ts";
-import type { ApiServerAdapter } from "../adapters/api-server.ts";
+import type { Shared } from "./shared.ts";
 
 export interface RolloutWiring
-  extends
-    Pick<RolloutsOptions, "clusters" | "namespaces" | "served" | "now" | "onDemands" | "onStale">,
-    Pick<RolloutReconcilerOptions, "leading" | "tasks" | "notCalled"> {
-  readonly api: ApiServerAdapter;
+  extends Shared, Pick<RolloutsOptions, "onStale">, Pick<RolloutReconcilerOptions, "tasks" | "notCalled"> {
   readonly store: DecisionStore;
-  readonly onEvent: (event: EventText) => void;
-  readonly metrics: Metrics;
-  readonly log: Logger;
 }
 
 /** Time to collect changes before reconciling a rollout, because thousands of Clusters can change at once. */

@@ -1,11 +1,9 @@
 /** Connects tasks: the informer of HookTasks, their memory, what the leader does about them, and what a call stores. */
 
-import type { EventText } from "../api/event-text.ts";
 import { type HookRollout, REASON } from "../api/hook-policy.ts";
 import type { Cluster } from "../api/meta.ts";
 import { namespacedName } from "../lib/keys.ts";
 import { Informer } from "../kube/informer.ts";
-import type { KubeClient } from "../kube/kube-client.ts";
 import { HOOK_TASKS } from "../kube/resources.ts";
 import { WorkQueue } from "../kube/work-queue.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
@@ -17,7 +15,7 @@ import { type StoredTask, storedTask } from "../tasks/stored-task.ts";
 import { StoredTaskBeginner, type TaskBeginnerOptions } from "../tasks/task-beginner.ts";
 import { TaskMemory } from "../tasks/task-memory.ts";
 import { TaskObjects } from "../tasks/task-objects.ts";
-import { BEGINNINGS, TaskReconciler, type TaskReconcilerOptions } from "../tasks/task-reconciler.ts";
+import { BEGINNINGS, TaskReconciler } from "../tasks/task-reconciler.ts";
 import { TaskStore } from "../tasks/task-store.ts";
 import type { SlotTasks } from "../rollouts/rollout-reconciler.ts";
 import { observeTask } from "../report/fleet-metrics.ts";
@@ -25,22 +23,12 @@ import { taskEvent, taskNotStored } from "../tasks/task-events.ts";
 import { messageOf } from "../lib/thrown.ts";
 import { Kept } from "../lib/kept.ts";
 import { Allowance } from "../turns/allowance.ts";
-import type { Metrics } from "../report/metrics.ts";
-import type { ApiServerAdapter } from "../adapters/api-server.ts";
+import type { Shared } from "./shared.ts";
 
-export interface TaskWiring
-  extends
-    Pick<PermitsOptions, "clusters" | "namespaces" | "served" | "lacksSlot" | "now">,
-    Pick<TaskReconcilerOptions, "leading" | "log"> {
-  readonly client: KubeClient;
-  /** Acts as ServiceAccounts, on connections of its own, so that what tasks do delays nothing else. */
-  readonly taskClient: KubeClient;
-  readonly api: ApiServerAdapter;
+export interface TaskWiring extends Shared, Pick<PermitsOptions, "lacksSlot"> {
   readonly store: () => DecisionStore;
   /** The slots of HookRollouts may have to change. */
   readonly onTasksChanged: () => void;
-  readonly onEvent: (event: EventText) => void;
-  readonly metrics: Metrics;
 }
 
 const UNAVAILABLE: Readonly<Record<"NotServed" | "Forbidden", Unavailable>> = {
