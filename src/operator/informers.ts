@@ -34,13 +34,7 @@ import { namesAccount } from "../policy/tasks/compile-task.ts";
 import { sizeErrors } from "../policy/validation/spec-size.ts";
 import { stubCluster, stubNamespace } from "../views/too-large.ts";
 
-export interface Informers {
-  readonly policies: Readonly<Record<PolicyKind, Informer<PolicyObject>>>;
-  readonly clusters: Informer<Cluster>;
-  readonly namespaces: Informer<StoredNamespace>;
-  readonly overrides: Informer<HookOverride>;
-  readonly rollouts: Informer<HookRollout>;
-}
+export type Informers = ReturnType<typeof createInformers>;
 
 interface Listeners {
   readonly store: () => DecisionStore;
@@ -50,11 +44,12 @@ interface Listeners {
   readonly lookAgain: (namespace: string) => void;
 }
 
+// oxlint-disable-next-line typescript/explicit-module-boundary-types -- it names each informer
 export function createInformers(
   { budget, ...common }: Pick<ObjectWatchOptions, "client" | "log" | "budget">,
   clusterResource: ClusterResource,
   { store, rollouts, tasks, owned, lookAgain }: Listeners,
-): Informers {
+) {
   const stubs = { budget, ownerOf: namespaceOf, memoryUseOf };
   const policies = (kind: PolicyKind): Informer<PolicyObject> =>
     new Informer<PolicyObject>({
