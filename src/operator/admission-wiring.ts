@@ -32,10 +32,6 @@ interface AdmissionMemory {
   readonly namespaces: Lister<StoredNamespace>;
 }
 
-type ReadMemory = Omit<AdmissionMemory, "store"> & {
-  readonly store: Omit<AdmissionMemory["store"], "requestRefused">;
-};
-
 export interface AdmissionOptions extends Pick<
   AdmissionRecording,
   "authenticated" | "metrics" | "audit" | "log"
@@ -72,7 +68,7 @@ export function createAdmission(options: AdmissionOptions): AdmissionRoutes {
   };
 }
 
-export function admissionWorld({ store, clusters, namespaces }: ReadMemory): AdmissionWorld {
+export function admissionWorld({ store, clusters, namespaces }: AdmissionMemory): AdmissionWorld {
   const isMatch = (policy: Parameters<typeof matches>[0], cluster: Cluster): boolean => {
     const namespace = namespaces.get(cluster.metadata.namespace ?? "");
     return matches(policy, { cluster, namespace }) !== "no";

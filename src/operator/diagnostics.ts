@@ -39,7 +39,7 @@ export function createDiagnostics(own: DiagnosticsOptions): Diagnostics {
   const client = new KubeClient(kubeConfig, { version: VERSION, timeoutMs: REVIEW_MS });
   const secure = metricsSecure ? { tls, guard: new ScrapeGuard({ client, log }) } : undefined;
   const servers = [
-    healthAddress && createHealthServer({ address: healthAddress, checks, log }),
+    healthAddress && createHealthServer(healthAddress, checks, log),
     diagnosticsAddress && createMetricsServer({ address: diagnosticsAddress, metrics, log, secure }),
   ].filter((server) => server !== undefined);
   return {

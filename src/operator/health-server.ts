@@ -9,12 +9,6 @@ import type { Controller } from "./controller.ts";
 /** By name: `undefined` when all is well, else the reason in a few words, which every client that reaches the port can read. */
 export type HealthChecks = Readonly<Record<string, () => string | undefined>>;
 
-export interface HealthOptions {
-  readonly address: Address;
-  readonly checks: HealthChecks;
-  readonly log: Logger;
-}
-
 const OK: Reply = { code: 200, body: "ok" };
 
 /** Below the time-out of the startup probe (manifests/deployment.yaml). */
@@ -26,7 +20,7 @@ const ASK_EVERY_MS = 50;
  * `/readyz?wait` answers as soon as all is well, or after 8 s: a start that is under way is no failure, which Kubernetes
  * would warn about.
  */
-export function createHealthServer({ address, checks, log }: HealthOptions): TextServer {
+export function createHealthServer(address: Address, checks: HealthChecks, log: Logger): TextServer {
   const paths: Paths = {
     "/healthz": () => OK,
     "/readyz": async ({ query }) => {

@@ -11,7 +11,7 @@ const LOCAL = { host: "127.0.0.1", port: 0 };
 
 async function health(t: TestContext, checks: HealthChecks) {
   const log = createRecorder();
-  const server = createHealthServer({ address: LOCAL, checks, log });
+  const server = createHealthServer(LOCAL, checks, log);
   const { port } = await server.listen();
   t.after(() => server.close());
   return {
@@ -96,7 +96,7 @@ test("other paths and methods are refused, and HEAD has no body", async (t) => {
 });
 
 test("close does not wait for a prober that keeps its connection", { timeout: 5_000 }, async () => {
-  const server = createHealthServer({ address: LOCAL, checks: {}, log: createRecorder() });
+  const server = createHealthServer(LOCAL, {}, createRecorder());
   const { port } = await server.listen();
   const socket = connect(port, "127.0.0.1");
   const closed = new Promise((resolve) => socket.once("close", resolve));
@@ -129,11 +129,7 @@ async function idle(t: TestContext, port: number, localAddress: string): Promise
 
 test("a port in use is one line that names address and flag", async (t) => {
   const { port } = await health(t, {});
-  const second = createHealthServer({
-    address: { host: "127.0.0.1", port },
-    checks: {},
-    log: createRecorder(),
-  });
+  const second = createHealthServer({ host: "127.0.0.1", port }, {}, createRecorder());
   await assert.rejects(second.listen(), (error) => {
     assert.equal(
       errorText(error),
