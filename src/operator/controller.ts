@@ -256,11 +256,10 @@ export class Controller {
 
   /** What metrics mirror of it. */
   mirrored(): Omit<MetricsWorld, "expiries" | "leading" | "clusterNames"> {
-    const { clusters, policies } = this.#informers;
+    const { policies } = this.#informers;
     const { informer, notCalled, hookNotCalled, discoveryFailed } = this.#registrations;
     return {
-      store: this.memory.store,
-      clusters,
+      ...this.memory,
       rollouts: this.#rollouts,
       tasks: this.#tasks.memory,
       queue: this.#queue,

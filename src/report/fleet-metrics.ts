@@ -61,16 +61,11 @@ export function single(value: number | boolean | undefined): Sample<never>[] {
 function countPolicies({ store, rollouts }: MetricsWorld): Sample<"kind" | "mode" | "ready">[] {
   const counts = new Map<string, Sample<"kind" | "mode" | "ready">>();
   const all = [
-    ...[...store.policies.entries()].map(({ object: { status }, compiled: { ref, mode } }) => ({
-      kind: ref.kind,
-      mode,
-      status,
-    })),
-    ...rollouts.entries().map(({ rollout: { mode }, status }) => ({ kind: "HookRollout", mode, status })),
+    ...[...store.policies.entries()].map(({ object, compiled: { ref, mode } }) => ({ ...ref, mode, object })),
+    ...rollouts.entries().map(({ object, rollout: { mode } }) => ({ kind: "HookRollout", mode, object })),
   ];
-  for (const { kind, mode, status } of all) {
-    const condition = conditionOf({ status }, CONDITION.Ready);
-    const labels = { kind, mode, ready: condition?.status ?? "Unknown" };
+  for (const { kind, mode, object } of all) {
+    const labels = { kind, mode, ready: conditionOf(object, CONDITION.Ready)?.status ?? "Unknown" };
     const key = Object.values(labels).join(" ");
     counts.set(key, { labels, value: (counts.get(key)?.value ?? 0) + 1 });
   }
