@@ -56,18 +56,11 @@ interface Config<Label extends string> {
   readonly labelNames?: Label[];
 }
 
-type Mirror = <Label extends string = never>(
-  name: string,
-  read: Reader<NoInfer<Label>>,
-  config: Config<Label>,
-) => void;
+type Mirror = <L extends string = never>(name: string, read: Reader<NoInfer<L>>, config: Config<L>) => void;
 
 export interface Makers {
-  counter<Label extends string = never>(name: string, config: Config<Label>): Counter<Label>;
-  histogram<Label extends string = never>(
-    name: string,
-    config: Config<Label> & { readonly buckets: number[] },
-  ): Histogram<Label>;
+  counter<L extends string = never>(name: string, config: Config<L>): Counter<L>;
+  histogram<L extends string = never>(name: string, config: Config<L> & { buckets: number[] }): Histogram<L>;
   readonly mirror: Mirror;
   readonly mirrorCounter: Mirror;
 }
