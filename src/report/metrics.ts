@@ -6,7 +6,7 @@ import { HOOK_NAMES } from "../api/runtime-hooks.ts";
 import type { HookMetrics } from "../hooks/hook-handler.ts";
 import { VERSION } from "../version.ts";
 import { fleetMetrics, single } from "./fleet-metrics.ts";
-import { heldSamples, policyMetrics, type Surveyed, surveying, tornDownSamples } from "./gauges.ts";
+import { heldSamples, policyMetrics, type Surveyed, surveying, tornDownSamples } from "./policy-metrics.ts";
 import { type AnyInformer, type Makers, makers, type MetricsWorld } from "./metric-makers.ts";
 
 /** From a decision in memory to one that used all of Cluster API's timeout. */

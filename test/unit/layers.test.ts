@@ -97,7 +97,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "page/stage-text.ts",
     "page/wire.ts",
     "report/audit-entry.ts",
-    "report/gauges.ts",
+    "report/policy-metrics.ts",
     "report/fleet-metrics.ts",
     "report/metric-makers.ts",
     "version.ts",

@@ -11,7 +11,7 @@ import {
   countHeld,
   countOverrides,
   openWindows,
-} from "../../report/gauges.ts";
+} from "../../report/policy-metrics.ts";
 import type { Sample } from "../../report/metric-makers.ts";
 import { countRolloutClusters, countRolloutHalts, countTasks } from "../../report/fleet-metrics.ts";
 import { type PendingOperation, operationKey } from "../../operations/operation.ts";
