@@ -1,4 +1,4 @@
-/** Makes the metrics of one registry, those that mirror state from a world. */
+/** Makes the metrics of one registry. Those that mirror state read it from one world when they are scraped. */
 
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 

@@ -43,7 +43,7 @@ export function createMetrics({ capiVersion }: { readonly capiVersion: string })
   };
 }
 
-/** Counters of failures start at 0: a series that starts with its first failure shows no increase, and an alert would miss that failure. */
+/** Counters of failures start at 0: an alert would miss the failure with which a series begins. */
 function allMetrics(make: Makers) {
   const surveyed = surveying();
   return {
