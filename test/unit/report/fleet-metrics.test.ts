@@ -102,3 +102,14 @@ test("Clusters are counted by the annotations that let them past hooks, as long 
     [1, 3, 0],
   );
 });
+
+test("of what is not known, or without leader election, there is no series", async () => {
+  const single = async (given: Partial<MetricsWorld>): Promise<string[]> => {
+    const metrics = createMetrics({ capiVersion: "1.14" });
+    metrics.follow(metricsWorld(given));
+    return (await metrics.text()).match(/^hookpolicy_(leader|discovery_failed) .*/gm) ?? [];
+  };
+  assert.deepEqual(await single({}), []);
+  const known = { leading: () => false, discoveryFailed: () => true };
+  assert.deepEqual(await single(known), ["hookpolicy_leader 0", "hookpolicy_discovery_failed 1"]);
+});
