@@ -3,8 +3,11 @@
 import { installClusterApi } from "../../test/controlplane/cluster-api.ts";
 import { registerExtension } from "../../test/controlplane/extension.ts";
 import { clusterRef, installLab } from "../../test/controlplane/lab.ts";
-import { HELD, TEAM } from "./lab.ts";
+import { APPROVED } from "../../test/controlplane/policies.ts";
+import { HELD, numbered, TEAM } from "./lab.ts";
 import type { Scenario } from "./scenario.ts";
+
+const APPROVED_AT_ONCE = { annotations: { [APPROVED]: "true" } };
 
 export const CLUSTER_API: Scenario = {
   id: "cluster-api-restarted",
@@ -17,7 +20,9 @@ export const CLUSTER_API: Scenario = {
   },
   settle: async (lab) => {
     await registerExtension(lab.cp, { name: "hookpolicy", url: `https://127.0.0.1:${lab.service.port}/` });
-    await lab.addSubjects(TEAM, { held: 24, approved: 4, changing: 3 });
+    await lab.addClusters(TEAM, numbered(24, HELD));
+    // Once Cluster API has begun to create one, nobody waits for its answer, and a call about it is held.
+    await lab.addClusters(TEAM, numbered(7, "approved"), { satisfied: "Maybe" }, APPROVED_AT_ONCE);
   },
   inject: ({ clusterApi }) => clusterApi?.stop("SIGKILL"),
   heal: ({ clusterApi }) => clusterApi?.start(),

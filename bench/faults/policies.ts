@@ -17,6 +17,13 @@ async function removePolicy({ cp }: Lab): Promise<void> {
   await cp.waitFor("the policy to be gone", async () => (await cp.find(POLICY)) === undefined);
 }
 
+/** So that they stay when they are deleted. */
+async function keepSubjects({ cp, subjects }: Lab): Promise<void> {
+  await inParallel(subjects, 10, async ({ namespace, name }) => {
+    await cp.patch(clusterRef(namespace, name), { metadata: { finalizers: [FINALIZER] } });
+  });
+}
+
 function breaking(namespace: string, names: readonly string[]): Pick<Scenario, "inject" | "heal"> {
   const setGates = async (lab: Lab, evaluable: "Yes" | "No", value: unknown): Promise<void> => {
     const patch = [{ op: "replace", path: "/spec/rules/0/until", value }];
@@ -37,6 +44,13 @@ export const POLICIES: readonly Scenario[] = [
     id: "policy-deleted",
     title: "Policy deleted and made again, over and over, while it holds deletions",
     hook: "BeforeClusterDelete",
+    arrange: async (lab) => {
+      await arrangeDefault(lab);
+      await keepSubjects(lab);
+      await inParallel(lab.subjects, 10, async ({ namespace, name }) => {
+        await lab.cp.delete(clusterRef(namespace, name));
+      });
+    },
     inject: async (lab) => {
       lab.inBackground(500, async () => {
         await lab.change(lab.subjects, { inForce: "No" }, async () => await removePolicy(lab));
@@ -81,9 +95,7 @@ export const POLICIES: readonly Scenario[] = [
     title: "Namespace terminated, with its policy and Clusters",
     hook: "BeforeClusterDelete",
     settle: async (lab) => {
-      await inParallel(lab.subjects, 10, async ({ namespace, name }) => {
-        await lab.cp.patch(clusterRef(namespace, name), { metadata: { finalizers: [FINALIZER] } });
-      });
+      await keepSubjects(lab);
       await lab.cp.waitFor("the policy's finalizer", async () => {
         return ((await lab.cp.get(POLICY)).metadata.finalizers ?? []).length > 0;
       });
