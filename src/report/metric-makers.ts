@@ -56,11 +56,15 @@ interface Config<Label extends string> {
   readonly labelNames?: Label[];
 }
 
+interface Buckets {
+  readonly buckets: number[];
+}
+
 type Mirror = <L extends string = never>(name: string, read: Reader<NoInfer<L>>, config: Config<L>) => void;
 
 export interface Makers {
-  counter<L extends string = never>(name: string, config: Config<L>): Counter<L>;
-  histogram<L extends string = never>(name: string, config: Config<L> & { buckets: number[] }): Histogram<L>;
+  readonly counter: <L extends string = never>(name: string, config: Config<L>) => Counter<L>;
+  readonly histogram: <L extends string = never>(name: string, config: Config<L> & Buckets) => Histogram<L>;
   readonly mirror: Mirror;
   readonly mirrorCounter: Mirror;
 }
