@@ -188,19 +188,24 @@ export class OwnCertificates {
     return true;
   }
 
+  /** Writes one Secret, unless another client has changed it meanwhile. */
   async #take(action: WriteAction, signal: AbortSignal): Promise<void> {
-    if (!(await this.#write(action, signal))) return;
+    const { client, log, now } = this.#world;
+    const which = action === "CreateAuthority" || action === "ReplaceAuthority" ? "authority" : "serving";
+    const read = this.#stored[which];
+    const data =
+      which === "authority" ? dataOf(await createAuthority(now())) : await this.#servingData(action);
+    const written = await writeSecret(client, this.#keys[which], { read, data }, signal);
+    if (written === undefined) return;
+    this.#stored = { ...this.#stored, [which]: written };
     this.#trouble.reset();
-    this.#world.log.info(TEXT[action], { secret: this.#keys.serving.name });
+    log.info(TEXT[action], { secret: this.#keys.serving.name });
     this.#onStep(action, TEXT[action]);
   }
 
-  /** Creates the certificates that the step needs, and writes one Secret. False: another client has changed it meanwhile. */
-  async #write(action: WriteAction, signal: AbortSignal): Promise<boolean> {
+  async #servingData(action: WriteAction): Promise<Readonly<Record<string, string>>> {
     const { names, now } = this.#world;
     const { authority, serving } = this.#stored;
-    if (action === "CreateAuthority" || action === "ReplaceAuthority")
-      return await this.#store("authority", dataOf(await createAuthority(now())), signal);
     const own = this.#authority;
     if (authority === undefined || own === undefined) throw new Error("there is no certificate authority");
     const published = serving === undefined ? [] : parseCertificates(bundleOf(serving));
@@ -208,18 +213,6 @@ export class OwnCertificates {
     const bundle = action === "DropOldAuthorities" ? [own] : [own, ...published];
     const issues = serving === undefined || action === "IssueLeaf";
     const pair = issues ? await issueLeaf(pairOf(authority), names, now()) : pairOf(serving);
-    return await this.#store("serving", dataOf(pair, bundle), signal);
-  }
-
-  async #store(
-    which: keyof StoredCertificates,
-    data: Readonly<Record<string, string>>,
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    const read = this.#stored[which];
-    const written = await writeSecret(this.#world.client, this.#keys[which], { read, data }, signal);
-    if (written === undefined) return false;
-    this.#stored = { ...this.#stored, [which]: written };
-    return true;
+    return dataOf(pair, bundle);
   }
 }
