@@ -1069,8 +1069,8 @@ export interface HookRolloutStatus {
    */
   failed?: RolloutFailure[];
   /**
-   * Operations that every policy releases and that the rollout holds, or would hold in mode Enforce: the oldest
-   * first. At most 50; heldOmitted counts the others.
+   * Operations that every policy releases, but for tasks that have not failed, and that the rollout holds, or
+   * would hold in mode Enforce: the oldest first. At most 50; heldOmitted counts the others.
    *
    * @maxItems 50
    */

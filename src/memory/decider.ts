@@ -95,10 +95,14 @@ export class Decider {
     return this.#memory.operations.get(clusterUID, hook)?.firstAsked;
   }
 
+  /** Whether anything of a policy holds it but tasks, which may need the slots of rollouts first. */
   policiesHold({ metadata: { namespace = "", uid } }: Cluster, hook: HookName): boolean {
     const key = operationKey(uid, hook);
     const { entries } = this.#memory.policies.candidates(namespace);
-    return entries.some(({ held }) => held.get(key)?.holds === true);
+    return entries.some(({ held }) => {
+      const row = held.get(key);
+      return row !== undefined && holdsBesideTasks(row);
+    });
   }
 
   overridesOf(cluster: Cluster): readonly Override[] {

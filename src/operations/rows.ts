@@ -18,6 +18,7 @@ import { firstNames } from "../lib/first-names.ts";
 import { timestamp } from "../lib/instant.ts";
 import { truncate } from "../lib/truncate.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
+import { waitsForTasks } from "../policy/tasks/rule-tasks.ts";
 import { type ClusterCall, firstAskedBy } from "../policy/world.ts";
 import type { PendingOperation } from "./operation.ts";
 
@@ -30,6 +31,8 @@ export function clusterOfRow({ namespace, cluster }: Pick<DecisionRow, "namespac
 export interface PolicyRow extends DecisionRow {
   /** Whether the policy holds the operation: under failurePolicy Ignore, it holds nothing that is not evaluable. */
   readonly holds: boolean;
+  /** Nothing of the policy holds the operation but tasks, and none of these has failed. */
+  readonly waitsForTasks?: true;
   /** When time alone can change the row. */
   readonly changesAt?: Date;
   /** The inputs of the forecast: every gate and task of every rule. */
@@ -73,7 +76,7 @@ export function policyRow(
     ...(trace.holds &&
       tornDown !== undefined && { tornDown: { ...tornDown, message: shownMessage(tornDown.message) } }),
     ...(trace.changesAt instanceof Date && { changesAt: trace.changesAt }),
-    holds: trace.holds,
+    ...holdOf(trace),
     basis: basisOf(trace),
     step: operation.step,
   };
@@ -129,6 +132,10 @@ function rowRule({ verdict, overriddenBy, rules }: PolicyTrace): RuleTrace | und
   return holdingRules(rules)[0] ?? rules.find((rule) => rule.verdict === "NotEvaluable");
 }
 
+function holdOf({ holds, rules }: PolicyTrace): Pick<PolicyRow, "holds" | "waitsForTasks"> {
+  return holds && holdingRules(rules).every(waitsForTasks) ? { holds, waitsForTasks: true } : { holds };
+}
+
 function basisOf({ rules }: PolicyTrace): string {
   return JSON.stringify(
     rules.map(({ verdict, deadlineAt, gates, tasks = [] }) => [
@@ -155,6 +162,7 @@ function timersOf({ rule, timers }: RuleTrace): NonNullable<DecisionRow["timers"
 /** The row as the status keeps it. */
 export function storedRow({
   holds: _,
+  waitsForTasks: _waitsForTasks,
   changesAt: _changesAt,
   basis: _basis,
   step: _step,
@@ -171,7 +179,7 @@ export function holdsOperation(row: DecisionRow, policy: CompiledPolicy): boolea
 }
 
 const SAID = [
-  ...(["verdict", "holds", "rule", "gate", "reason", "message"] as const),
+  ...(["verdict", "holds", "waitsForTasks", "rule", "gate", "reason", "message"] as const),
   ...(["firstAsked", "targetVersion", "basis"] as const),
 ];
 

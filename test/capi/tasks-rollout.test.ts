@@ -52,6 +52,11 @@ describe("tasks under a HookRollout", () => {
     });
     const waiting = names.find((name) => !two.has(name)) ?? "";
     await topologySays(cp, namespace, waiting, /waits for a free slot/);
+    // A deletion of the rollout would let it begin.
+    await cp.waitFor("the status to name what waits", async () => {
+      const { held = [] } = await rolloutStatus(cp, namespace);
+      return held.length === 1 && held[0]?.name === waiting && held[0].reason === "NoFreeSlot";
+    });
     assert.equal((await running(namespace)).size, 2);
     const [first, second] = [...two];
     assert.ok(first !== undefined && second !== undefined);

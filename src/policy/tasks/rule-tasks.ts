@@ -66,7 +66,7 @@ function byReason(a: TaskTrace, b: TaskTrace): number {
 }
 
 /** The rule is met but for its tasks, and none of these has failed. */
-function waitsForTasks({ verdict, reason }: RuleFinding): boolean {
+export function waitsForTasks({ verdict, reason }: RuleFinding): boolean {
   return verdict === "Blocked" && (reason === "TaskPending" || reason === "TaskRunning");
 }
 

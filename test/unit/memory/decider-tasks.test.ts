@@ -7,9 +7,10 @@ import type { Cluster } from "../../../src/api/meta.ts";
 import type { HookCall } from "../../../src/api/runtime-hooks.ts";
 import { fieldsOf } from "../../../src/lib/fields.ts";
 import type { Decision } from "../../../src/policy/decision.ts";
-import { NO_TASKS } from "../../../src/policy/tasks/task-record.ts";
-import { calling, cluster, DELETE, heldAt, namespace, NO_OBJECTS, NOW } from "../builders.ts";
-import { JOB, task, withTasks } from "../policy/tasks/fixtures.ts";
+import { NO_TASKS, type TaskRecord } from "../../../src/policy/tasks/task-record.ts";
+import type { PolicyObject } from "../../../src/memory/policy-set.ts";
+import { calling, cluster, DELETE, heldAt, hookPolicy, namespace, NO_OBJECTS, NOW } from "../builders.ts";
+import { begun, JOB, reading, task, taskRule, withTasks } from "../policy/tasks/fixtures.ts";
 import { storeWith } from "./fixtures.ts";
 
 const deleted = calling(DELETE, cluster());
@@ -126,6 +127,42 @@ describe("a task that follows from what a call says beside its operation", () =>
     assert.deepEqual(begins(store.decider.decideLive(request, { ...live, tasks: NO_TASKS }, NOW)), [
       "backup",
     ]);
+  });
+});
+
+/** What a HookRollout holds, policies do not: its deletion would release it. */
+describe("policies hold an operation beside its tasks", () => {
+  const closed: GateSpec = { name: "ok", annotation: { key: "example.com/ok" } };
+  const hold = (policies: readonly PolicyObject[], records: readonly TaskRecord[] = []): boolean => {
+    const tasks = reading(...records);
+    const { store } = storeWith({ policies: [...policies], clusters: [deleted], tasks });
+    return store.decider.policiesHold(deleted, "BeforeClusterDelete");
+  };
+  const first = withTasks([task({ begins: "First" })], {}, {}, { name: "first" });
+  const last = withTasks([task()]);
+  const gate = hookPolicy({ rules: [taskRule([], { name: "gated", until: [closed] })] }, { name: "gate" });
+
+  test("not while nothing but tasks is left to do", () => {
+    for (const policies of [[last], [first], [first, last]]) assert.equal(hold(policies), false);
+    for (const phase of ["Pending", "Running"] as const)
+      assert.equal(hold([last], begun(last, { phase })), false, phase);
+  });
+
+  test("by a gate of the rule, of another rule or of another policy, or by a task that has failed", () => {
+    const rules = [taskRule([task()]), taskRule([], { name: "gated", until: [closed] })];
+    assert.equal(hold([withTasks([task()], { until: [closed] })]), true);
+    assert.equal(hold([hookPolicy({ serviceAccountName: "worker", rules })]), true);
+    assert.equal(hold([last, gate]), true);
+    assert.equal(hold([last], begun(last, { phase: "Failed" })), true);
+  });
+
+  test("no more once the gate of another policy is met, and again when it is not", () => {
+    const fixture = storeWith({ policies: [last, gate], clusters: [deleted], tasks: NO_TASKS });
+    const holds = (): boolean => fixture.store.decider.policiesHold(deleted, "BeforeClusterDelete");
+    fixture.deletePolicy(gate);
+    assert.equal(holds(), false);
+    fixture.setPolicy(gate);
+    assert.equal(holds(), true);
   });
 });
 

@@ -87,6 +87,7 @@ interface Setup {
   clusters?: Cluster[];
   namespaces?: StoredNamespace[];
   objects?: ObjectReader;
+  tasks?: StoreOptions["tasks"];
   served?: ServedHooks;
   settings?: (namespace: string) => HookCall["settings"];
   liftedRollouts?: StoreOptions["liftedRollouts"];
@@ -113,6 +114,7 @@ export function storeWith(given: Setup = {}): Fixture {
     namespaces,
     objects,
     served,
+    ...(given.tasks && { tasks: given.tasks }),
     ...(given.settings && { settings: given.settings }),
     ...(given.liftedRollouts && { liftedRollouts: given.liftedRollouts }),
     maxOverrideMs: MAX_OVERRIDE_MS,
