@@ -5,7 +5,7 @@ import type { DecisionRow } from "../api/hook-policy.ts";
 import type { Cluster } from "../api/meta.ts";
 import { clusterKey } from "../views/cluster.ts";
 import { matches } from "../policy/decide.ts";
-import { forecast } from "../operations/forecast.ts";
+import { forecast, withoutTasks } from "../operations/forecast.ts";
 import { timestamp, wholeSecond } from "../lib/instant.ts";
 import { RETRY_SECONDS } from "../policy/policy.ts";
 import { policyName } from "../policy/policy-ref.ts";
@@ -271,8 +271,9 @@ export class Evaluator {
     if (reason === BUDGET_EXHAUSTED || !(holds || verdict === "WouldBlock")) return {};
     const world = worldOf(this.#memory, cluster, operation);
     const call = withSettings(operation.call, operation.namespace, this.#options);
-    const at = forecast([{ ...compiled, mode: "Enforce" }], world, call, this.#options.now());
-    return at === undefined ? {} : { earliestRelease: timestamp(wholeSecond(at)) };
+    const now = this.#options.now();
+    const at = forecast([{ ...withoutTasks(compiled), mode: "Enforce" }], world, call, now);
+    return at === undefined || at <= now ? {} : { earliestRelease: timestamp(wholeSecond(at)) };
   }
 
   #logChange(

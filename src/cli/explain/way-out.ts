@@ -1,7 +1,7 @@
 /** Finds out how a held operation or a refused request can proceed: after some time, or when a user acts. */
 
 import { decisionsAhead } from "../../operations/timeline.ts";
-import { forecast } from "../../operations/forecast.ts";
+import { forecast, withoutTasks } from "../../operations/forecast.ts";
 import type { PendingOperation } from "../../operations/operation.ts";
 import {
   blockedFirst,
@@ -121,12 +121,6 @@ export function releaseOf(
   return pending.length > 0 && pending.every(({ changesAt }) => changesAt !== undefined)
     ? "Unknown"
     : undefined;
-}
-
-/** How long tasks take is not known: the release is the one that they can delay. */
-function withoutTasks(policy: CompiledPolicy): CompiledPolicy {
-  if (policy.rules.every(({ tasks }) => tasks.length === 0)) return policy;
-  return { ...policy, rules: policy.rules.map((rule) => ({ ...rule, tasks: [] })) };
 }
 
 /** Blocked rules come first, because a user can act on them, unlike on rules that are not evaluable. */

@@ -1,7 +1,7 @@
 /** What holds a Cluster in a plan, and until when. */
 
 import { expectedCall } from "../../operations/call.ts";
-import { forecast } from "../../operations/forecast.ts";
+import { forecast, withoutTasks } from "../../operations/forecast.ts";
 import { newOperation, type PendingOperation } from "../../operations/operation.ts";
 import { decisionsAhead, lookAt, type OperationInputs, remembered } from "../../operations/timeline.ts";
 import { type Decision, heldRules, pendingGates } from "../../policy/decision.ts";
@@ -34,7 +34,7 @@ export function partsOf(
   { member, cluster }: MemberState,
   { version, from }: { readonly version: string | undefined; readonly from: Date },
 ): Parts {
-  const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
+  const policies = fleet.policiesFor(cluster.metadata.namespace ?? "").map(withoutTasks);
   const call = expectedCall(BEGINS[rollout.operation], cluster, version);
   const known = fleet.pendingOperations(cluster).find((pending) => pending.call.hook === call.hook);
   const state = newOperation(call, cluster, from, known);

@@ -1,17 +1,19 @@
-/** What a confirmation lets begin: only what every moment since the call agrees about. */
+/** What a confirmation lets begin: only what every moment since the call agrees about; and what else memory says of tasks. */
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { GateSpec, TaskSpec } from "../../../src/api/hook-policy.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
 import type { HookCall } from "../../../src/api/runtime-hooks.ts";
+import { HOUR_MS } from "../../../src/lib/duration.ts";
 import { fieldsOf } from "../../../src/lib/fields.ts";
+import { timestamp } from "../../../src/lib/instant.ts";
 import type { Decision } from "../../../src/policy/decision.ts";
 import { NO_TASKS, type TaskRecord } from "../../../src/policy/tasks/task-record.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import { calling, cluster, DELETE, heldAt, hookPolicy, namespace, NO_OBJECTS, NOW } from "../builders.ts";
 import { begun, JOB, reading, task, taskRule, withTasks } from "../policy/tasks/fixtures.ts";
-import { storeWith } from "./fixtures.ts";
+import { passTo, rowsOf, storeWith } from "./fixtures.ts";
 
 const deleted = calling(DELETE, cluster());
 
@@ -164,6 +166,20 @@ describe("policies hold an operation beside its tasks", () => {
     fixture.setPolicy(gate);
     assert.equal(holds(), true);
   });
+});
+
+test("a window has an end by time, which the tasks of its rule can delay, and these have none", () => {
+  const opens = new Date(NOW.getTime() + HOUR_MS);
+  const from = timestamp(opens).slice(0, -1);
+  const window = { timeZone: "Etc/UTC", allow: [{ from, to: "2026-11-22T13:00:00" }] };
+  for (const when of ["First", "Last"] as const) {
+    const policy = withTasks([task({ begins: when })], { until: [{ name: "opens", window }] });
+    const fixture = storeWith({ policies: [policy], clusters: [deleted], tasks: NO_TASKS });
+    const row = (): unknown => rowsOf(fixture, policy).map((each) => [each.reason, each.earliestRelease]);
+    assert.deepEqual(row(), [["WindowClosed", timestamp(opens)]]);
+    passTo(fixture, opens);
+    assert.deepEqual(row(), [["TaskPending", undefined]]);
+  }
 });
 
 describe("a template that cannot be rendered", () => {

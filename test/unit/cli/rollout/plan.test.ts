@@ -45,6 +45,25 @@ test("an approval that is still to be given does not hide a freeze beside it", a
   assert.match(stdout, /must be released by an action first/);
 });
 
+test("tasks take no time, and hide no window beside them", async (t) => {
+  const tasks = [
+    { name: "backup", create: { apiVersion: "velero.io/v1", kind: "Backup" }, succeeded: "true" },
+  ];
+  const policyWithTasks = (rule: object): object =>
+    rawPolicy("fleet/backup", {
+      serviceAccountName: "tasks",
+      rules: [{ name: "backup", hooks: ["BeforeClusterUpgrade"], tasks, ...rule }],
+    });
+  const alone = await plan(t, [...FLEET, rolloutOf("upgrades"), policyWithTasks({})]);
+  assert.doesNotMatch(alone.stdout, /action first/);
+  assert.match(alone.stdout, /^canary .*2026-12-01T08:00Z/m);
+  const window = { timeZone: "UTC", allow: [{ schedule: "0 0 * * SAT", duration: "24h" }] };
+  const rule = policyWithTasks({ until: [{ name: "weekend", window }] });
+  const { stdout, code } = await plan(t, [...FLEET, rolloutOf("upgrades"), rule]);
+  assert.equal(code, 0);
+  assert.match(stdout, /^canary .*2026-12-05T00:00Z/m);
+});
+
 test("fits into a narrow terminal", async (t) => {
   const objects = [...FLEET, rolloutOf("upgrades")].map((object) => JSON.stringify(object));
   const cwd = await folder(t, { "fleet.yaml": objects.join("\n---\n") });
