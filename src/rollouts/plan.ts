@@ -296,8 +296,7 @@ class Walk {
     const { needed, succeeded, soakingSince, passed } = this.#progressOf(stage);
     const { from } = this.#wish;
     if (passed) return from;
-    if (this.#size(stage) === 0) return needsNone(stage.minSucceeded) ? from : undefined;
-    if (needed === 0) return from;
+    if (this.#size(stage) === 0 && !needsNone(stage.minSucceeded)) return undefined;
     const ends = this.#planned
       .filter((each) => each.stage === stage.name && !this.#isBehind(each))
       .map((each) => each.ends);

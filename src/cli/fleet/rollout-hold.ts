@@ -225,7 +225,7 @@ function afterStage({ known: { compiled, status }, target }: SlotRequest, name: 
   if (members === 0) {
     const because = [`stage ${name} selects no Cluster: check its selectors and the labels`];
     if (stage === undefined || needsNone(stage.minSucceeded)) return { because, released };
-    const deed = `a user has given Clusters the labels of stage ${name}, or ${adminOf(compiled)} set its minSucceeded to 0`;
+    const deed = `a user has given Clusters the labels of stage ${name}, or ${adminOf(compiled)} set its minSucceeded to 0 and its minSuccessTime to 0s`;
     return byUser(deed, because);
   }
   const waiting = waitsForText(row);

@@ -102,7 +102,7 @@ function stageWithoutClusters(
     return [];
   if (told.some(({ path }) => path.startsWith(`spec.stages[${end}]`))) return [];
   return [
-    `Stage ${stage.name} has no Cluster, so the next one never begins: label Clusters for it, or set its minSucceeded to 0.`,
+    `Stage ${stage.name} has no Cluster, so the next one never begins: label Clusters for it, or set its minSucceeded to 0 and its minSuccessTime to 0s.`,
   ];
 }
 

@@ -98,6 +98,15 @@ describe("a plan", () => {
     assert.deepEqual(begins(open), { a: 0 });
   });
 
+  test("soaks a stage that needs none, with Clusters and without", () => {
+    const stages = [{ ...CANARY, minSucceeded: 0, minSuccessTime: "1h" }, { name: "rest" }];
+    const without = plan({ maxConcurrency: 2, stages }, [{ name: "a" }]);
+    assert.deepEqual(begins(without), { a: 60 });
+    assert.equal(minutes(without.stages[0]?.passes), 60);
+    const found = plan({ maxConcurrency: 2, stages }, [{ name: "a" }, { name: "b", ...wave("canary") }]);
+    assert.deepEqual(begins(found), { b: 0, a: 60 });
+  });
+
   test("waits for what policies release later", () => {
     const found = plan({ maxConcurrency: 2 }, [{ name: "a", released: 90 }, { name: "b" }]);
     assert.deepEqual(begins(found), { b: 0, a: 90 });

@@ -98,7 +98,7 @@ describe("what only a user can change is said, with who may", () => {
     [
       "an empty stage",
       { stages },
-      /a user has given Clusters the labels of stage canary, or .* has set its minSucceeded to 0$/m,
+      /a user has given Clusters the labels of stage canary, or .* has set its minSucceeded to 0 and its minSuccessTime to 0s$/m,
     ],
     ["an invalid spec", { progressDeadline: "soon" }, /has corrected its spec$/m],
   ];

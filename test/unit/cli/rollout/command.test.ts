@@ -133,7 +133,7 @@ The last Cluster is done at 2026-12-01T10:20Z, after 2h20m.
     const overlapping = await plan(t, [...FLEET, rolloutOf("upgrades", taken)]);
     assert.match(
       overlapping.stdout,
-      /^Stage two has no Cluster, so the next one never begins: label Clusters for it, or set its minSucceeded to 0\.$/m,
+      /^Stage two has no Cluster, so the next one never begins: label Clusters for it, or set its minSucceeded to 0 and its minSuccessTime to 0s\.$/m,
     );
     const passed = await plan(t, [...FLEET, rolloutOf("upgrades", stages({ minSucceeded: 0 }))]);
     assert.doesNotMatch(passed.stdout, /Never begun/);
