@@ -20,7 +20,7 @@ import {
 } from "./finding.ts";
 import { ours } from "./check-registration.ts";
 import { isCalled } from "../../registration/registration.ts";
-import { memberOf } from "../../rollouts/member.ts";
+import { memberOf, type UnknownPlace } from "../../rollouts/member.ts";
 import { BEGINS } from "../../operations/beginnings.ts";
 
 const NONE = ok("there is no HookRollout");
@@ -40,7 +40,12 @@ export function rollouts(examined: DoctorInput): Finding {
     problems("error", enforced.flatMap(unready), which("not Ready, so no Cluster begins")),
     problems("error", enforced.flatMap(halted), which("halted")),
     problems("warning", audits.flatMap(unready), which("of mode Audit not Ready")),
-    problems("warning", all.flatMap(stuck), which("that a Cluster too large for memory delays")),
+    problems(
+      "warning",
+      all.flatMap(delayed("TooLarge")),
+      which("that a Cluster too large for memory delays"),
+    ),
+    problems("warning", all.flatMap(delayed("NamespaceUnknown")), which("that an unread Namespace delays")),
     problems("warning", enforced.flatMap(paused), which("paused, so nothing more begins")),
   ]);
   return found ?? ok(`${counted(all.length, "HookRollout")}, all Ready`);
@@ -79,14 +84,19 @@ function unready(rollout: FleetRollout): Problem[] {
   return [{ detail: `${name}: ${message ?? "the operator has not looked at its spec"}`, remedy }];
 }
 
-/** While a Cluster is too large for memory. */
-function stuck(rollout: FleetRollout): Problem[] {
-  const { status, reason, message } = conditionOf(rollout, CONDITION.Ready) ?? {};
-  if (status !== "True" || reason !== REASON.TooLarge) return [];
-  const remedy =
-    "make their labels and annotations, or those of their Namespace, smaller, or give the operator more memory";
-  return [{ detail: `${rollout.compiled.name}: ${message}`, remedy }];
-}
+const DELAYS: Readonly<Record<UnknownPlace, string>> = {
+  TooLarge:
+    "make their labels and annotations, or those of their Namespace, smaller, or give the operator more memory",
+  NamespaceUnknown: "see what the operator's log says of Namespaces, and whether it may list and watch them",
+};
+
+const delayed =
+  (place: UnknownPlace) =>
+  (rollout: FleetRollout): Problem[] => {
+    const { status, reason, message } = conditionOf(rollout, CONDITION.Ready) ?? {};
+    if (status !== "True" || reason !== place) return [];
+    return [{ detail: `${rollout.compiled.name}: ${message}`, remedy: DELAYS[place] }];
+  };
 
 function halted(rollout: FleetRollout): Problem[] {
   const { name } = rollout.compiled;

@@ -234,7 +234,10 @@ function afterStage({ known: { compiled, status }, target }: SlotRequest, name: 
       `stage ${name} to ${target}: ${succeeded} of ${members} succeeded, ${running} running, ${failed} failed, ${notAsked} not asked`,
       ...(soakingSince === undefined ? [] : [`stage ${name} soaks since ${soakingSince}`]),
       ...(waiting === undefined ? [] : [`stage ${waiting}`]),
-      ...readyMessages(status, (ready) => ready.reason === REASON.TooLarge),
+      ...readyMessages(
+        status,
+        ({ reason }) => reason === REASON.TooLarge || reason === REASON.NamespaceUnknown,
+      ),
     ],
     released,
   };

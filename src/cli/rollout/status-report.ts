@@ -79,9 +79,15 @@ function inForce(rollout: HookRollout, ready: Pick<Condition, "reason" | "messag
         : advice`halted. ${halted.message}. It is also ${paused}`,
     );
   if (paused !== undefined) return yellow(paused);
-  const isLimited = ready.reason === REASON.SelectsNothing || ready.reason === REASON.TooLarge;
-  return isLimited ? yellow(ready.message) : { state: "in force" };
+  return LIMITED.has(ready.reason) ? yellow(ready.message) : { state: "in force" };
 }
+
+/** Ready is True, and stages may not pass all the same. */
+const LIMITED: ReadonlySet<string> = new Set([
+  REASON.SelectsNothing,
+  REASON.TooLarge,
+  REASON.NamespaceUnknown,
+]);
 
 function red(state: Advice): RolloutState {
   return { state, colour: "red" };

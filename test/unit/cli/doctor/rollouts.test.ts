@@ -245,6 +245,10 @@ describe("rollouts that are Ready, whose stages do not pass", () => {
       warning:
         /1 HookRollout that a Cluster too large for memory delays.*\nupgrades: In force; the labels of team-a\/c1 are too large → .*labels/,
     },
+    "without Clusters whose Namespace is not known": {
+      given: has(rollout({}, [{ ...large, reason: "NamespaceUnknown" }]), second()),
+      warning: /1 HookRollout that an unread Namespace delays.*\nupgrades: In force; .* → .*list and watch/,
+    },
   });
 });
 

@@ -64,12 +64,14 @@ describe("why a rollout is paused", () => {
   });
 });
 
-test("that no stage passes, although it is in force: a Cluster is too large for memory", async (t) => {
-  const message = "In force; the labels of team-a/c1 are too large for memory: no stage passes without it";
-  const conditions = [{ ...READY, reason: "TooLarge", message }];
-  const rollout = { ...ROLLOUT, spec: { ...SPEC, paused: false }, status: { ...ROLLOUT.status, conditions } };
-  assert.match(await said(t, rollout, "status"), /^HookRollout prod \(Upgrade\): In force; .*too large/m);
-});
+for (const reason of ["TooLarge", "NamespaceUnknown"])
+  test(`that no stage passes, although it is in force: ${reason}`, async (t) => {
+    const message = "In force; the labels of team-a/c1 are not known: no stage passes without it";
+    const conditions = [{ ...READY, reason, message }];
+    const spec = { ...SPEC, paused: false };
+    const rollout = { ...ROLLOUT, spec, status: { ...ROLLOUT.status, conditions } };
+    assert.match(await said(t, rollout, "status"), /^HookRollout prod \(Upgrade\): In force; .*not known/m);
+  });
 
 for (const operation of ["Create", "Delete"])
   test(`a plan of a rollout of ${operation} is compared with nothing: its status does not say what is done`, async (t) => {
