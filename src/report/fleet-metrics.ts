@@ -1,6 +1,11 @@
 /** The metrics of Clusters, HookRollouts and HookTasks, and what they read. Counts only: users must not be able to create series. */
 
-import { CONDITION, type HookRolloutStatus, type HookTask } from "../api/hook-policy.ts";
+import {
+  CONDITION,
+  type HookRolloutSpec,
+  type HookRolloutStatus,
+  type HookTask,
+} from "../api/hook-policy.ts";
 import { conditionOf } from "../api/meta.ts";
 import { NOT_CALLED_REASONS } from "../registration/registration.ts";
 import { BYPASSES, bypassesOf } from "../operations/bypasses.ts";
@@ -105,11 +110,13 @@ function countBypasses({ store, clusters }: MetricsWorld): Sample<"annotation">[
   return [...counts].map(([annotation, value]) => ({ labels: { annotation }, value }));
 }
 
+type Mode = HookRolloutSpec["mode"];
+
 const STATES = ["notAsked", "waiting", "running", "succeeded", "failed"] as const;
 
-function byRollout<T>(read: (rollout: string, status: HookRolloutStatus) => readonly T[]) {
+function byRollout<T>(read: (rollout: string, status: HookRolloutStatus, mode: Mode) => readonly T[]) {
   return ({ rollouts }: MetricsWorld): T[] =>
-    rollouts.entries().flatMap(({ rollout, status }) => read(rollout.name, status ?? {}));
+    rollouts.entries().flatMap(({ rollout, status }) => read(rollout.name, status ?? {}, rollout.mode));
 }
 
 /** Counts the stages of the current target; a rollout of creations or deletions has only one. */
@@ -123,12 +130,14 @@ export function countRolloutClusters(
   );
 }
 
+/** A rollout of mode Audit, which holds nothing, would be. */
 export function countRolloutHalts(
   rollout: string,
   { conditions = [] }: HookRolloutStatus,
+  mode: Mode,
 ): Sample<"rollout">[] {
   const isHalted = conditions.some(({ type, status }) => type === CONDITION.Halted && status === "True");
-  return [{ labels: { rollout }, value: Number(isHalted) }];
+  return [{ labels: { rollout }, value: Number(isHalted && mode !== "Audit") }];
 }
 
 const PHASES = ["Pending", "Running", "Succeeded", "Failed", "Cancelled", "Altered"] as const;

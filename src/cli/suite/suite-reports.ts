@@ -62,7 +62,9 @@ export class SuiteReports {
       hookpolicy_rollout_clusters: () =>
         rollouts.flatMap(({ metadata, status = {} }) => countRolloutClusters(metadata.name, status)),
       hookpolicy_rollout_halted: () =>
-        rollouts.flatMap(({ metadata, status = {} }) => countRolloutHalts(metadata.name, status)),
+        rollouts.flatMap(({ metadata, spec, status = {} }) =>
+          countRolloutHalts(metadata.name, status, spec.mode),
+        ),
       hookpolicy_tasks: () => countTasks(this.#tasks),
     };
     return samples[name]();

@@ -4,8 +4,9 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { MetricsWorld } from "../../../src/report/metric-makers.ts";
 import { createMetrics } from "../../../src/report/metrics.ts";
-import { cluster, hookPolicy } from "../builders.ts";
+import { cluster, hookPolicy, NOW } from "../builders.ts";
 import { storeWith } from "../memory/fixtures.ts";
+import { readyStatus } from "../rollouts/fixtures.ts";
 import { replicaOf } from "../rollouts/rollout-fixture.ts";
 import { metricsWorld } from "./metrics-world.ts";
 
@@ -78,6 +79,21 @@ test("rollouts count with the policies, by the hook of their operation", async (
       hook === "BeforeClusterCreate" ? { reason: "HookNotRegistered", message: "" } : undefined,
   });
   assert.deepEqual(found, { ...COUNTS, ...NONE, HookNotRegistered: 1 });
+});
+
+test("a rollout of mode Audit is halted for nobody", async () => {
+  const halted = { type: "Halted", status: "True", reason: "TooManyFailures", message: "" } as const;
+  const status = readyStatus({ conditions: [{ ...halted, lastTransitionTime: NOW.toISOString() }] });
+  const metrics = createMetrics({ capiVersion: "1.14" });
+  const { rollouts } = replicaOf({ specs: { upgrades: {}, audit: { mode: "Audit" } }, status });
+  metrics.follow(metricsWorld({ rollouts }));
+  const lines = (await metrics.text())
+    .split("\n")
+    .filter((line) => line.startsWith("hookpolicy_rollout_halted{"));
+  assert.deepEqual(lines.toSorted(), [
+    'hookpolicy_rollout_halted{rollout="audit"} 0',
+    'hookpolicy_rollout_halted{rollout="upgrades"} 1',
+  ]);
 });
 
 test("before everything was read nothing is counted", async () => {
