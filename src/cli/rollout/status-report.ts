@@ -6,6 +6,7 @@ import {
   type HookRollout,
   REASON,
   type RolloutClaim,
+  type RolloutFailure,
   type RolloutTarget,
 } from "../../api/hook-policy.ts";
 import { conditionOf, type Condition } from "../../api/meta.ts";
@@ -13,6 +14,7 @@ import { lookup } from "../../api/selector.ts";
 import { printable } from "../../lib/printable.ts";
 import { isRenewable } from "../../rollouts/claim.ts";
 import { compileRollout } from "../../rollouts/rollout.ts";
+import { canHalt } from "../../rollouts/stages.ts";
 import { PAUSE_REASON } from "../fleet/kinds.ts";
 import { since } from "../../lib/age.ts";
 import { stageState, waitsForText } from "../../page/stage-text.ts";
@@ -150,15 +152,20 @@ function runningLines(rollout: HookRollout, view: RolloutView): string[] {
   return section(title, ["CLUSTER", "TARGET", "STAGE", "SINCE", ""], rows, view);
 }
 
-function failedLines({ status }: HookRollout, view: RolloutView): string[] {
-  const rows = (status?.failed ?? []).map(({ namespace, name, stage = "", reason, time, message }) => [
-    namespacedName({ namespace, name }),
-    stage,
-    reason,
-    since(time, view.now),
-    message,
+function failedLines(rollout: HookRollout, view: RolloutView): string[] {
+  const compiled = compileRollout(rollout);
+  const isIgnored = (failure: RolloutFailure): boolean =>
+    compiled.problem === undefined && compiled.operation === "Upgrade" && !canHalt(compiled, failure);
+  const rows = (rollout.status?.failed ?? []).map((failure) => [
+    namespacedName(failure),
+    failure.target ?? "",
+    failure.stage ?? "",
+    failure.reason,
+    since(failure.time, view.now),
+    `${failure.message}${isIgnored(failure) ? " (halts nothing)" : ""}`,
   ]);
-  return section(view.colour.red("Failed:"), ["CLUSTER", "STAGE", "REASON", "SINCE", "MESSAGE"], rows, view);
+  const headings = ["CLUSTER", "TARGET", "STAGE", "REASON", "SINCE", "MESSAGE"];
+  return section(view.colour.red("Failed:"), headings, rows, view);
 }
 
 function nextLines({ status }: HookRollout, view: RolloutView): string[] {

@@ -94,6 +94,7 @@ test("the whole status, as on call", () => {
         namespace: "fleet",
         name: "f",
         uid: "f",
+        target: TARGET,
         stage: "rest",
         reason: "Unhealthy",
         time: AGO,
@@ -120,8 +121,8 @@ Running (at most 5):
   fleet/c                      60m     began without this rollout
 
 Failed:
-  CLUSTER   STAGE   REASON      SINCE   MESSAGE
-  fleet/f   rest    Unhealthy   60m     is not well
+  CLUSTER   TARGET    STAGE   REASON      SINCE   MESSAGE
+  fleet/f   v1.35.1   rest    Unhealthy   60m     is not well
 
 Next:
   CLUSTER   TARGET    STAGE   WAITS
@@ -224,12 +225,31 @@ test("creations and deletions have numbers, and no stages", () => {
   assert.match(report({ operation: "Create" }, status), /\n2 running, 1 waiting, 0 failed\n/);
 });
 
+test("a failure that is ignored is told from one that halts the rollout, and a failed creation halts none", () => {
+  const failure = {
+    namespace: "fleet",
+    uid: "f",
+    stage: "rest",
+    reason: "Unhealthy",
+    message: "is not well",
+  };
+  const failed = [
+    { ...failure, name: "new", time: NOW.toISOString() },
+    { ...failure, name: "old", time: AGO },
+  ];
+  const said = (spec: Partial<HookRolloutSpec>): string =>
+    printed(rolloutLines([hookRollout(spec, { ...readyStatus(), failed })], VIEW));
+  const resumed = said({ stages: STAGES, ignoreFailuresBefore: NOW.toISOString() });
+  assert.match(resumed, /fleet\/new .*is not well$/m);
+  assert.match(resumed, /fleet\/old .*is not well \(halts nothing\)$/m);
+  assert.doesNotMatch(said({ operation: "Create" }), /halts nothing/);
+});
+
 test("a narrow terminal gets each row as a block", () => {
+  const failure = { namespace: "fleet", name: "f", uid: "f", stage: "rest", time: AGO };
   const status: HookRolloutStatus = {
     ...staged(stage("canary", { succeeded: 3, running: 1 })),
-    failed: [
-      { namespace: "fleet", name: "f", uid: "f", reason: "Unhealthy", time: AGO, message: "is not well" },
-    ],
+    failed: [{ ...failure, reason: "Unhealthy", message: "is not well" }],
   };
   const rollout = hookRollout({ stages: STAGES }, status);
   assert.equal(
@@ -247,6 +267,7 @@ To v1.35.1:
 
 Failed:
   fleet/f
+    stage    rest
     reason   Unhealthy
     since    60m
     message  is not well
