@@ -66,6 +66,8 @@ export function conditionOf(
  */
 export interface Cluster extends TooLargeMark {
   readonly metadata: ObjectMeta;
+  /** It is of a file that does not say its uid, and the one of `metadata` is made up. */
+  readonly uidUnknown?: true;
   /** spec.paused or the annotation cluster.x-k8s.io/paused: Cluster API does not call hooks. */
   readonly paused: boolean;
   /** Absent: not managed by a ClusterClass, so Cluster API calls no hook for it. */

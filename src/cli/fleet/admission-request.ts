@@ -49,7 +49,7 @@ function changeOf(name: Operation, cluster: Cluster, version: string): Requested
 
 /** The Cluster as the API server would store it if it were created again, with another uid and without a status. */
 function newborn(cluster: Cluster): Cluster {
-  const { progress: _, metadata, ...rest } = cluster;
+  const { progress: _, uidUnknown: _uid, metadata, ...rest } = cluster;
   const { deletionTimestamp: _gone, ...kept } = metadata;
   return {
     ...rest,

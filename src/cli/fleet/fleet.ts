@@ -130,7 +130,15 @@ export class Fleet {
       compareText(nameOf(a), nameOf(b)),
     );
     this.#rows = Map.groupBy(this.policies.flatMap(rowsOf), ({ row }) => clusterOfRow(row));
-    this.overrides = fillOverrides(memory, ofKind("HookOverride"), options).toSorted((a, b) =>
+    this.#clusters = new Map(
+      unique
+        .filter(isCluster)
+        .map((raw) => withUID(viewCluster(raw), complete))
+        .map((cluster): [string, Cluster] => [clusterKey(cluster), cluster])
+        .toSorted(([a], [b]) => compareText(a, b)),
+    );
+    const hasNoUID = (key: string): boolean => this.#clusters.get(key)?.metadata.uid === madeUpUID(key);
+    this.overrides = fillOverrides(memory, ofKind("HookOverride"), options, hasNoUID).toSorted((a, b) =>
       compareText(a.name, b.name),
     );
     const rollouts = ofKind("HookRollout").map(viewRollout);
@@ -138,13 +146,6 @@ export class Fleet {
     this.rollouts = rollouts
       .map(fleetRollout)
       .toSorted((a, b) => compareText(a.compiled.name, b.compiled.name));
-    this.#clusters = new Map(
-      unique
-        .filter(isCluster)
-        .map((raw) => withUID(viewCluster(raw)))
-        .map((cluster): [string, Cluster] => [clusterKey(cluster), cluster])
-        .toSorted(([a], [b]) => compareText(a, b)),
-    );
     this.#namespaces = new Map(
       unique.filter(isNamespace).map((raw) => [viewMetadata(raw["metadata"]).name, viewNamespace(raw)]),
     );
@@ -309,13 +310,16 @@ function fillOverrides(
   { overrides }: FilledMemory,
   found: readonly RawObject[],
   options: FleetOptions,
+  hasNoUID: (cluster: string) => boolean,
 ): Override[] {
   const objects = found.map((raw) => viewOverride(raw, options.now));
   const names = new Set(objects.map(({ metadata }) => metadata.name));
   for (const { object } of overrides.entries())
     if (!names.has(object.metadata.name)) overrides.set(object.metadata.name, undefined);
   return objects.map((object) => {
-    const compiled = compiledOverride(object, options.maxOverrideMs);
+    const given = compiledOverride(object, options.maxOverrideMs);
+    const { uid: _, ...place } = given.clusterRef;
+    const compiled = hasNoUID(namespacedName(place)) ? { ...given, clusterRef: place } : given;
     overrides.set(compiled.name, object, compiled);
     return compiled;
   });
@@ -340,10 +344,16 @@ function compiledOverride(object: HookOverride, maxOverrideMs: number): Override
   return { ...compiled, problem: { reason: "TooLong", message: String(refused["message"]) } };
 }
 
-/** ClusterUID in a gate must not resolve to the empty text, which an annotation can be. */
-function withUID(cluster: Cluster): Cluster {
+/** ClusterUID in a gate must not resolve to the empty text, which an annotation can be. `complete`: the uid is as good as given. */
+function withUID(cluster: Cluster, complete: boolean): Cluster {
   if (cluster.metadata.uid !== "") return cluster;
-  return { ...cluster, metadata: { ...cluster.metadata, uid: `uid-of-${clusterKey(cluster)}` } };
+  const metadata = { ...cluster.metadata, uid: madeUpUID(clusterKey(cluster)) };
+  return { ...cluster, metadata, ...(!complete && { uidUnknown: true }) };
+}
+
+/** The docs of suites name it. An override that names another uid means the same Cluster. */
+function madeUpUID(cluster: string): string {
+  return `uid-of-${cluster}`;
 }
 
 interface RecordedRow {

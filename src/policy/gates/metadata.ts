@@ -1,7 +1,7 @@
 /** Gates on an annotation or a label of the Cluster or its Namespace. */
 
 import type { Cluster, Namespace } from "../../api/meta.ts";
-import { type Fields, fieldsOf } from "../../lib/fields.ts";
+import { type Fields, fieldsOf, nonEmptyText } from "../../lib/fields.ts";
 import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
 import type { MetadataGateSpec, RuleSpec } from "../../api/hook-policy.ts";
 import { type CompiledGate, type GateResult, NAMESPACE_UNKNOWN, unevaluable } from "../policy.ts";
@@ -9,6 +9,7 @@ import { READS_NOTHING, READS_VERSION, targetVersion } from "../../api/target-ve
 import { found as shortForm } from "../../lib/quoted-value.ts";
 import { shellQuote } from "../../lib/shell-quote.ts";
 import { lookup } from "../../api/selector.ts";
+import { OBJECTS_UNCLEAR } from "../strict-reasons.ts";
 import { affordComparison, exhausted } from "../budget.ts";
 import { clusterKey } from "../../views/cluster.ts";
 import type { PolicyKind } from "../policy-ref.ts";
@@ -116,6 +117,9 @@ function evaluateMetadata(gate: MetadataGate, situation: Situation): GateResult 
   const observed = found === undefined ? "absent" : `present: ${shortForm(found)}`;
   if (found !== undefined && (value === undefined || found === value))
     return { met: true, reason: "Holds", wanted, observed };
+  const isOpen = spec.valueFrom === "ClusterUID" && world.cluster.uidUnknown === true;
+  if (isOpen && nonEmptyText(found) !== undefined)
+    return unevaluable(OBJECTS_UNCLEAR, wanted, `${observed}; ${UID_UNKNOWN}`);
   const reason = field === "annotation" ? "WaitingForAnnotation" : "WaitingForLabel";
   return { met: false, reason, wanted, observed, ...remedyFor(gate, value, situation, target) };
 }
@@ -157,6 +161,8 @@ function marksOf(
 const ANY_VALUE = "true";
 /** A placeholder in commands, because only a person knows a suitable value for the label. */
 const OWN_VALUE = "VALUE";
+
+const UID_UNKNOWN = "the files do not say the Cluster's uid: write its metadata.uid";
 
 const MISSING = Symbol("missing");
 

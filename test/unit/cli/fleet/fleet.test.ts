@@ -52,6 +52,19 @@ test("an empty annotation approves no Cluster that has no uid yet", () => {
   assert.equal(verdict(world).verdict, "Blocked");
 });
 
+test("whether an approval names a Cluster whose uid no file says is not known, except in a suite", () => {
+  const objects = (approved: string, uid?: string): RawObject[] => [
+    policyWith("a", [byUID]),
+    clusterWith({ annotations: { approved }, ...(uid !== undefined && { uid }) }),
+  ];
+  const [policy] = verdict(fleet(objects("2f51"))).trace;
+  assert.equal(policy?.rules[0]?.verdict, "NotEvaluable");
+  assert.match(policy.rules[0].message, /write its metadata\.uid/);
+  assert.equal(verdict(fleet(objects("2f51"), { complete: true })).verdict, "Blocked");
+  assert.equal(verdict(fleet(objects("2f51", "4711"))).verdict, "Blocked");
+  assert.equal(verdict(fleet(objects("2f51", "2f51"))).verdict, "Allowed");
+});
+
 test("a Namespace that is not given is not known", () => {
   const freeze = policyWith("freeze", [byUID], "ClusterHookPolicy");
   assert.equal(verdict(fleet([freeze, clusterWith()])).verdict, "NotEvaluable");
@@ -87,6 +100,19 @@ test("an override that is not created yet counts from now, and one that lasts to
   assert.equal(verdict(fleet([...objects, override("2026-11-29T12:00:00Z")])).verdict, "Blocked");
   const old = { creationTimestamp: "2026-11-01T12:00:00Z" };
   assert.equal(verdict(fleet([...objects, override("2026-11-27T12:00:00Z", old)])).verdict, "Blocked");
+});
+
+test("an override that names a uid has an effect on a Cluster whose uid no file says, in a suite, too", () => {
+  const clusterRef = { namespace: "team-a", name: "prod-1", uid: "2f51" };
+  const given = (uid?: string): RawObject[] => [
+    policyWith("a", [byUID]),
+    clusterWith(uid === undefined ? {} : { uid }),
+    rawOverride("o", { clusterRef, expiresAt: "2026-11-27T12:00:00Z" }),
+  ];
+  assert.equal(verdict(fleet(given())).verdict, "Allowed");
+  assert.equal(verdict(fleet(given(), { complete: true })).verdict, "Allowed");
+  assert.equal(verdict(fleet(given("2f51"))).verdict, "Allowed");
+  assert.equal(verdict(fleet(given("4711"))).verdict, "Blocked");
 });
 
 test("an override that the operator has refused as too long has no effect, until it is another one", () => {

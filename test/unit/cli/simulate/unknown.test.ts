@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
 import { checked, folder } from "../program.ts";
 import { rawCluster, rawPolicy } from "../raw.ts";
-import { hookpolicy } from "../resident.ts";
+import { hookpolicy, onFiles } from "../resident.ts";
 
 const AT = ["--at", "2026-11-25T12:00:00Z"]; // a Wednesday
 
@@ -164,4 +164,17 @@ test("an empty list of policies says that there were none before the change", as
   const none = { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookPolicyList", items: [] };
   const { code, stderr } = await compared(t, none, policy([OK]), "--fail-on", "newly-allowed");
   assert.deepEqual([code, stderr], [0, ""]);
+});
+
+test("an approval in Git of a Cluster whose uid no file says is unknown, but one that recreates it approves nothing", async (t) => {
+  const files = {
+    "fleet/cluster.json": JSON.stringify(CLUSTER),
+    "fleet/policy.json": JSON.stringify(policy([OK], { admission: "Deny" })),
+    "new/cluster.json": JSON.stringify(rawCluster({ annotations: { "example.com/ok": "2f51" } })),
+  };
+  const args = ["simulate", "--against", "fleet", "-f", "new", ...AT, "--fail-on", "newly-allowed"];
+  const { code, stdout } = await onFiles(t, files, args);
+  assert.equal(code, 1, stdout);
+  assert.match(stdout, /unknown because .*write its metadata\.uid/);
+  assert.match(stdout, /^0 newly blocked, 0 newly allowed, 0 changed reason, [12] unknown: /m);
 });
