@@ -117,11 +117,26 @@ function evaluateMetadata(gate: MetadataGate, situation: Situation): GateResult 
   const observed = found === undefined ? "absent" : `present: ${shortForm(found)}`;
   if (found !== undefined && (value === undefined || found === value))
     return { met: true, reason: "Holds", wanted, observed };
-  const isOpen = spec.valueFrom === "ClusterUID" && world.cluster.uidUnknown === true;
-  if (isOpen && nonEmptyText(found) !== undefined)
+  if (isLeftOpen(spec, found, world.cluster))
     return unevaluable(OBJECTS_UNCLEAR, wanted, `${observed}; ${UID_UNKNOWN}`);
-  const reason = field === "annotation" ? "WaitingForAnnotation" : "WaitingForLabel";
-  return { met: false, reason, wanted, observed, ...remedyFor(gate, value, situation, target) };
+  return {
+    met: false,
+    reason: WAITING[field],
+    wanted,
+    observed,
+    ...remedyFor(gate, value, situation, target),
+  };
+}
+
+const WAITING = { annotation: "WaitingForAnnotation", label: "WaitingForLabel" } as const;
+const UID_UNKNOWN = "the files do not say the Cluster's uid: write its metadata.uid";
+
+function isLeftOpen(
+  { valueFrom }: MetadataGateSpec,
+  found: string | undefined,
+  { uidUnknown }: Cluster,
+): boolean {
+  return valueFrom === "ClusterUID" && uidUnknown === true && nonEmptyText(found) !== undefined;
 }
 
 function valueOn({ metadata }: Cluster | Namespace, field: MetadataField, key: string): string | undefined {
@@ -161,8 +176,6 @@ function marksOf(
 const ANY_VALUE = "true";
 /** A placeholder in commands, because only a person knows a suitable value for the label. */
 const OWN_VALUE = "VALUE";
-
-const UID_UNKNOWN = "the files do not say the Cluster's uid: write its metadata.uid";
 
 const MISSING = Symbol("missing");
 
