@@ -31,7 +31,8 @@ interface Sources {
   readonly problems: readonly FileProblem[];
 }
 
-export const MANIFEST = /\.(?:ya?ml|json)$/i;
+/** Kustomize takes a file of its own without an ending. */
+export const MANIFEST = /(?:\.(?:ya?ml|json)|\bKustomization)$/i;
 
 export async function sourcesOf(
   paths: readonly string[],

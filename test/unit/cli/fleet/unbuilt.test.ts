@@ -97,6 +97,17 @@ const CHANGED: Readonly<Record<string, Record<string, string>>> = {
   "a transformer": files({ transformers: ["loose.yaml"] }),
   "another namespace": files({ namespace: "team-b" }),
 };
+const MODE = { patches: [{ patch: stringify(rawPolicy("p", OBSERVE)) }] };
+
+for (const name of ["kustomization.yml", "Kustomization"]) {
+  test(`kustomize also takes a file with the name ${name}`, async (t) => {
+    const { "in/prod/kustomization.yaml": content = "", ...others } = files(MODE);
+    const cwd = await folder(t, { ...others, [`in/prod/${name}`]: content });
+    const { code, stderr } = await hookpolicy(["windows", "-f", "in"], { cwd });
+    assert.equal(code, 2, stderr);
+    assert.match(stderr, /can change 1 HookPolicy/);
+  });
+}
 
 describe("a policy is refused by every command that reads it if it is changed by", () => {
   for (const [name, given] of Object.entries(CHANGED)) {
