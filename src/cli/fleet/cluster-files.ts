@@ -58,8 +58,8 @@ function templateIn({ metadata, spec }: RawObject): FieldError | undefined {
   return undefined;
 }
 
-/** The second of two different objects of one name, with the place of the first. */
-function otherPlaces(sources: readonly SourceObject[]): ReadonlyMap<SourceObject, FieldError> {
+/** The second of two different objects of one name, with the place of the first. HookPolicy's own differ by their specs. */
+export function otherPlaces(sources: readonly SourceObject[]): ReadonlyMap<SourceObject, FieldError> {
   const first = new Map<string, SourceObject>();
   const found = new Map<SourceObject, FieldError>();
   for (const source of sources) {
@@ -67,13 +67,17 @@ function otherPlaces(sources: readonly SourceObject[]): ReadonlyMap<SourceObject
     const key = identityOf(object);
     const before = first.get(key);
     if (before === undefined) first.set(key, source);
-    else if (!isDeepStrictEqual(before.object, object)) {
+    else if (!isDeepStrictEqual(whatCounts(before.object), whatCounts(object))) {
       const place = `${before.file}:${before.position("metadata.name").line}`;
       const message = `${titleOf(object)} is also at ${place}, and differs, so that it is unknown which of them is meant`;
       found.set(source, { path: "metadata.name", message });
     }
   }
   return found;
+}
+
+function whatCounts(object: RawObject): unknown {
+  return ownKind(object) === undefined ? object : object["spec"];
 }
 
 function partly({ spec }: RawObject): FieldError | undefined {

@@ -1,7 +1,13 @@
 /** Finds objects that resemble HookPolicy's kinds but are not, and duplicates. */
 
 import { GROUP, CRD_VERSION } from "../../api/hook-policy.ts";
-import { clusterProblems, countsBeside, type SourceError, unbuiltIn } from "../fleet/cluster-files.ts";
+import {
+  clusterProblems,
+  countsBeside,
+  otherPlaces,
+  type SourceError,
+  unbuiltIn,
+} from "../fleet/cluster-files.ts";
 import type { LoadedFiles } from "../files/load.ts";
 import { viewMetadata } from "../../views/cluster.ts";
 import { found } from "../../lib/quoted-value.ts";
@@ -46,8 +52,9 @@ export function objectProblems(
   const all = [...policies, ...sources.map(({ object }) => object)];
   const unbuilt = unbuiltIn(sources, kustomizations, countsBeside(all));
   const clusters = clusterProblems(sources, unbuilt, policies);
+  const twice = otherPlaces(namedOwn(sources).filter((source) => !unbuilt.changed.has(source)));
   const single = sources.flatMap((source) => {
-    const problem = kindProblem(source.object) ?? clusters.get(source);
+    const problem = kindProblem(source.object) ?? clusters.get(source) ?? twice.get(source);
     const problems = problem === undefined ? ownProblems(source.object) : [problem];
     return problems.map((each) => ({ source, ...each }));
   });
@@ -74,10 +81,8 @@ export function problemAt(source: SourceObject, { path, message }: FieldError): 
 /** Each object with the same name as an earlier one, with both positions. */
 export function repeated(sources: readonly SourceObject[]): readonly SourceError[] {
   const first = new Map<string, SourceObject>();
-  return sources.flatMap((source) => {
-    const { object } = source;
-    if (ownKind(object) === undefined || viewMetadata(object["metadata"]).name === "") return [];
-    const title = titleOf(object);
+  return namedOwn(sources).flatMap((source) => {
+    const title = titleOf(source.object);
     const before = first.get(title);
     first.set(title, source);
     if (before === undefined) return [];
@@ -85,4 +90,10 @@ export function repeated(sources: readonly SourceObject[]): readonly SourceError
     const message = `${title} is also at ${place}: this one counts, as if they were applied one after the other`;
     return [{ source, path: "metadata.name", id: "duplicate-object", message }];
   });
+}
+
+function namedOwn(sources: readonly SourceObject[]): readonly SourceObject[] {
+  return sources.filter(
+    ({ object }) => ownKind(object) !== undefined && viewMetadata(object["metadata"]).name !== "",
+  );
 }

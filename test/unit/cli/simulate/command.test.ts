@@ -354,6 +354,28 @@ test("reports a policy that occurs twice with both places", async (t) => {
   assert.match(stdout, /^b\.yaml:2:\d+: warning: .*is also at a\.yaml:1/m);
 });
 
+test("of two different policies of one name it is unknown which is meant, such as of two environments", async (t) => {
+  const cwd = await folder(t, {
+    "main/fleet.yaml": FLEET["fleet/clusters.yaml"],
+    "main/prod/p.yaml": yaml(policy("protect", [confirmed])),
+    "main/staging/p.yaml": yaml(policy("protect", [confirmed], { mode: "Audit" })),
+  });
+  const commands = [
+    ["simulate", "-f", "main/prod", "--prune", "--against", "main", "--fail-on", "any"],
+    ["explain", "team-a/prod-1", "-f", "main"],
+    ["windows", "-f", "main"],
+    ["rollout", "plan", "-f", "main", "--duration", "1h"],
+  ];
+  for (const args of commands) {
+    const { code, stderr } = await hookpolicy(args, { cwd });
+    assert.equal(code, 2, args[0]);
+    assert.match(
+      stderr,
+      /^error: main\/staging\/p\.yaml:1:\d+: .* is also at main\/prod\/p\.yaml:1, and differs/m,
+    );
+  }
+});
+
 test("--fail-on takes changes of the reason, too", async (t) => {
   const other = { ...confirmed, until: [{ name: "signed", annotation: { key: "example.com/signed" } }] };
   const cwd = await folder(t, { ...FLEET, "new.yaml": yaml(policy("protect", [other])) });
