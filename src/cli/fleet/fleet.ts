@@ -59,8 +59,10 @@ export interface FleetOptions {
   readonly served: ServedHooks;
   /** Longer HookOverrides have no effect. */
   readonly maxOverrideMs: number;
-  /** The creation time of overrides that are not created yet; timers that begin later in a status do not count. */
+  /** Timers that begin later in a status do not count. */
   readonly now: Date;
+  /** The creation time of overrides that are not created yet; default: `now`. */
+  readonly created?: Date;
   /**
    * Whether the objects are complete, as in a test suite: a kind without objects has none. Otherwise such a kind is
    * unknown, and gates that look for it are not evaluable.
@@ -312,7 +314,7 @@ function fillOverrides(
   options: FleetOptions,
   hasNoUID: (cluster: string) => boolean,
 ): Override[] {
-  const objects = found.map((raw) => viewOverride(raw, options.now));
+  const objects = found.map((raw) => viewOverride(raw, options.created ?? options.now));
   const names = new Set(objects.map(({ metadata }) => metadata.name));
   for (const { object } of overrides.entries())
     if (!names.has(object.metadata.name)) overrides.set(object.metadata.name, undefined);

@@ -116,6 +116,7 @@ async function runSimulation({ flags }: CommandCall<Flags>): Promise<void> {
   const prepared = prepare(sources, present, {
     options: present.options ?? options,
     now: times.from,
+    created: new Date(Math.max(times.from.getTime(), Date.now())),
     prune: flags.prune === true,
   });
   if (prepared.problems.length > 0) {

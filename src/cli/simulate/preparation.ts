@@ -13,7 +13,7 @@ import { readFleet } from "../fleet/live-fleet.ts";
 import { readAsOperator } from "../fleet/live-objects.ts";
 import { MINOR_STEPS } from "../fleet/caveats.ts";
 import { namespaceWarning } from "../fleet/selections.ts";
-import { Fleet } from "../fleet/fleet.ts";
+import { Fleet, type FleetOptions } from "../fleet/fleet.ts";
 import { type FleetPair, fleetPair } from "./changed-fleet.ts";
 import type { Simulation } from "./simulation.ts";
 
@@ -35,11 +35,13 @@ export async function readPresentFleet(
   return { objects, reader: await readAsOperator(client, demands, objects) };
 }
 
+type Wish = Pick<FleetOptions, "now" | "created"> & { readonly prune: boolean };
+
 /** `problems`: why the API server would refuse what is applied. If there are any, nothing can be simulated. */
 export function prepare(
   sources: readonly SourceObject[],
   { objects, reader }: PresentState,
-  { options, now, prune }: { readonly options: Options; readonly now: Date; readonly prune: boolean },
+  { options, ...wish }: { readonly options: Options } & Wish,
 ): { readonly pair: FleetPair; readonly problems: readonly FileProblem[] } {
   const pair = fleetPair(
     objects,
@@ -47,8 +49,7 @@ export function prepare(
     {
       served: servedHooks(options.capiVersion.minor),
       maxOverrideMs: options.maxOverrideMs,
-      now,
-      prune,
+      ...wish,
       ...(reader !== undefined && { objects: reader, allNamespaces: true }),
     },
   );
@@ -110,6 +111,9 @@ export function warningsOf(
   });
   return [
     ...selectsNothing,
+    ...after.overrides.flatMap(({ name, problem }) =>
+      problem === undefined ? [] : [`HookOverride ${name}: ${problem.message}`],
+    ),
     ...(missing === undefined ? [] : [missing]),
     ...unevaluable,
     ...(skippingMinor > 0 ? [MINOR_STEPS] : []),

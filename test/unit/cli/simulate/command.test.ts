@@ -150,6 +150,21 @@ test("an applied override releases, and a policy of Audit would only block", asy
   assert.equal(first.after.rules.length, 1);
 });
 
+test("an override that is not created yet is created now where the time begins earlier, and has no effect if it lasts too long", async (t) => {
+  const inHours = (hours: number): string =>
+    `${new Date(Date.now() + hours * 3_600_000).toISOString().slice(0, 19)}Z`;
+  const times = ["--from", inHours(-24), "--to", inHours(24), "--fail-on", "newly-allowed"];
+  for (const [hours, code, warning] of [
+    [160, 1, ""],
+    [170, 0, "warning: HookOverride let-go: lasts longer than 168h from its creation"],
+  ] as const) {
+    const files = { ...FLEET, "o.yaml": yaml(rawOverride("let-go", { expiresAt: inHours(hours) })) };
+    const outcome = await onFiles(t, files, simulate("-f", "o.yaml", ...times));
+    assert.equal(outcome.code, code, outcome.stdout);
+    assert.equal(outcome.stderr.slice(0, 70).startsWith(warning), true, outcome.stderr);
+  }
+});
+
 test("over a time, it is told when the difference begins and how long it lasts in all", async (t) => {
   const longer = {
     ...night,
