@@ -84,7 +84,7 @@ export async function simulate(
   return {
     totals,
     specs: pair.specs,
-    unseen: unseenChanges(pair.changed, pair.specs, changes),
+    unseen: unseenChanges(pair.changed, pair.specs, changes, pair.after.overrides),
     selectsNothing: pair.selectsNothing,
     changes,
     notEvaluable: [...Map.groupBy(notEvaluable, ({ policy, rule }) => `${policy} ${rule}`).values()].flatMap(

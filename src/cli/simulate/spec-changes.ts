@@ -2,6 +2,8 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { type Fields, fieldsOf, isFields, listOf } from "../../lib/fields.ts";
+import { namespacedName } from "../../lib/keys.ts";
+import type { Override } from "../../policy/world.ts";
 import { storedSpec } from "../../policy/validation/schema.ts";
 import { ownKind, type RawObject, titleOf } from "../fleet/kinds.ts";
 import type { AnswerRule } from "./answer.ts";
@@ -111,8 +113,13 @@ export function unseenChanges(
   changed: ReadonlySet<string>,
   specs: readonly SpecChange[],
   changes: readonly SimulatedChange[],
+  overrides: readonly Override[],
 ): readonly string[] {
-  const seen = new Set(changes.flatMap(rulesIn));
+  const lifting = overrides.filter(({ clusterRef, hooks }) =>
+    changes.some(({ cluster, hook }) => cluster === namespacedName(clusterRef) && hooks.has(hook)),
+  );
+  const lifted = lifting.map(({ name }) => ruleKey(`HookOverride ${name}`, ""));
+  const seen = new Set([...changes.flatMap(rulesIn), ...lifted]);
   // A new policy or rollout can only hold more, a new override only less.
   const edited = specs
     .filter(({ object, change }) => change !== "added" || object.startsWith("HookOverride "))

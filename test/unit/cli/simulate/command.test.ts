@@ -96,6 +96,7 @@ const json = async (cwd: string, ...args: readonly string[]): Promise<Report> =>
 
 interface Report {
   readonly totals: Readonly<Record<string, number>>;
+  readonly unseen: readonly string[];
   readonly changes: readonly {
     readonly change: string;
     readonly cluster: string;
@@ -145,6 +146,7 @@ test("an applied override releases, and a policy of Audit would only block", asy
   const cwd = await folder(t, { ...FLEET, "new/o.yaml": yaml(override), "audit.yaml": yaml(audit) });
   const overridden = await json(cwd, "-f", "new");
   assert.deepEqual(shown(overridden), ["newly-allowed team-a/prod-1 BeforeClusterDelete"]);
+  assert.deepEqual(overridden.unseen, []);
   const [first] = (await json(cwd, "-f", "audit.yaml")).changes;
   assert.equal(first?.after.verdict, "WouldBlock");
   assert.equal(first.after.rules.length, 1);
