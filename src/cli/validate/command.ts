@@ -126,8 +126,7 @@ async function check(paths: readonly string[], flags: Flags): Promise<Validation
   const options = { served, maxOverrideMs, now: new Date(), progress, kustomizations, ...known };
   const validation = validateObjects(objects, options);
   progress.end();
-  const { skipped, ignored } = loaded;
-  const nothing = objects.length === 0 && loaded.problems.length === 0 && skipped.length + ignored > 0;
+  const nothing = objects.length === 0 && loaded.problems.length === 0;
   const problems = nothing ? [{ file: paths.join(" "), message: NOTHING }] : loaded.problems;
   return { ...validation, ...loaded, problems: [...problems, ...known.problems] };
 }
@@ -149,7 +148,7 @@ async function schemasOf({ schema: paths }: Flags): Promise<KnownSchemas> {
 
 const DEFINITION = /CustomResourceDefinition/;
 
-/** Templates, say: that no file could be checked is no all-clear. */
+/** Templates or comments, say: that no file could be checked is no all-clear. */
 const NOTHING = "no file of it has a Kubernetes object, so nothing was checked: build templates first";
 
 async function textOf(

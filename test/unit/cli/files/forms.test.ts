@@ -157,15 +157,21 @@ test("validate counts and names what it skips, and leaves out what a pattern exc
 
 test("a folder in which everything is skipped is no all-clear", async (t) => {
   const template = "{{ if .Values.a }}\nkind: {{ .Values.kind }}\n";
-  const cwd = await folder(t, { "p/a.yaml": template, "p/b.yaml": template, "q/values.yaml": "a: 1\n" });
+  const cwd = await folder(t, {
+    "p/a.yaml": template,
+    "p/b.yaml": template,
+    "q/values.yaml": "a: 1\n",
+    "r/a.yaml": "# kind: HookPolicy\n",
+  });
   for (const [path, left] of [
-    ["p", "2 files skipped (no YAML or JSON of Kubernetes, no mention of HookPolicy): p/a.yaml, p/b.yaml"],
-    ["q", "1 document without a Kubernetes object ignored"],
+    ["p", "; 2 files skipped (no YAML or JSON of Kubernetes, no mention of HookPolicy): p/a.yaml, p/b.yaml"],
+    ["q", "; 1 document without a Kubernetes object ignored"],
+    ["r", ""],
   ] as const) {
     const message = "no file of it has a Kubernetes object, so nothing was checked: build templates first";
     assert.deepEqual(await hookpolicy(["validate", path], { cwd }), {
       code: 2,
-      stdout: `no policies: 1 error; ${left}\n`,
+      stdout: `no policies: 1 error${left}\n`,
       stderr: `${path}: error: ${message}\n`,
     });
     const { code, stdout } = await hookpolicy(["validate", path, "-o", "json"], { cwd });
