@@ -6,7 +6,7 @@ import { compileOverride } from "../../policy/compile-override.ts";
 import { missingTargets, type Targets, UID } from "../../policy/override-targets.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
-import { NAMES_NOTHING } from "../../policy/validation/accepted.ts";
+import { NAMES_NOTHING, OVERRIDE_EXPIRED } from "../../policy/validation/accepted.ts";
 import { viewMetadata } from "../../views/cluster.ts";
 import { holderRef, isCluster, ownKind, type RawObject, viewOverride } from "./kinds.ts";
 import type { ClusterName } from "./live-cluster.ts";
@@ -84,6 +84,6 @@ export function lifetimeProblems(
   const path = "spec.expiresAt";
   if (problem?.reason === "InvalidSpec") return [{ path: "spec", message: problem.message }];
   if (expiresAt <= now)
-    return [{ path, id: "override-expired", message: "has passed: the override has no effect" }];
+    return [{ path, id: OVERRIDE_EXPIRED, message: "has passed: the override has no effect" }];
   return problem === undefined ? [] : [{ path, id: "override-without-effect", message: problem.message }];
 }

@@ -4,6 +4,7 @@ import { DAY_MS } from "../../lib/duration.ts";
 import type { RuleSpec, WindowGateSpec } from "../../api/hook-policy.ts";
 import { entryOf } from "../../lib/entry-of.ts";
 import { Kept } from "../../lib/kept.ts";
+import { DENY_HAS_PASSED, WINDOW_NEVER_OPENS } from "../../policy/validation/accepted.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { gatesOf } from "../../policy/validation/sound-parts.ts";
 import { compileWindow } from "../../policy/window/window.ts";
@@ -57,7 +58,7 @@ function windowWarnings(spec: WindowGateSpec, now: Date): readonly Warning[] {
   return entryOf(known, JSON.stringify([now.getTime(), spec]), () => {
     const never = neverOpens(spec, now) ?? opensLate(spec, now);
     if (never !== undefined) return [never];
-    const passed = { id: "deny-has-passed", message: DENIES_NOTHING };
+    const passed = { id: DENY_HAS_PASSED, message: DENIES_NOTHING };
     return [...(denyHasPassed(spec, now) ? [passed] : []), ...clockWarnings(spec, now)];
   });
 }
@@ -69,7 +70,7 @@ function neverOpens({ deny = [], ...spec }: WindowGateSpec, now: Date): Warning 
   const all = spec.allow === undefined ? "every time" : "all of allow";
   return isDenied
     ? { id: "deny-covers-allow", message: `never opens again, because deny covers ${all}` }
-    : { id: "window-never-opens", message: "never opens again: all of its times have passed" };
+    : { id: WINDOW_NEVER_OPENS, message: "never opens again: all of its times have passed" };
 }
 
 /** It closes what it should open: a deny until 2100, say. */

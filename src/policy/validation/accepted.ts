@@ -20,16 +20,20 @@ export interface Acceptance {
 /** The named lists of a policy and of a rollout. */
 type Field = "rules" | "stages";
 
-/** Warnings that another object causes, which need not be among the files. */
+/** Warnings that another object causes, which need not be among the files, or time, which has not come yet. */
 export const SHARED_CLUSTERS = "shared-clusters";
 export const KEPT_SLOT = "kept-slot";
 export const WINDOWS_CONFLICT = "windows-conflict";
 export const SELECTS_NOTHING = "selects-nothing";
 export const NAMES_NOTHING = "names-nothing";
 export const NAMESPACE_MISSING = "namespace-missing";
+export const OVERRIDE_EXPIRED = "override-expired";
+export const DENY_HAS_PASSED = "deny-has-passed";
+export const WINDOW_NEVER_OPENS = "window-never-opens";
 /** Those about a whole object. */
-const OF_WHOLE: readonly string[] = [SELECTS_NOTHING, NAMES_NOTHING, NAMESPACE_MISSING];
-const OF_OTHERS = new RegExp(`/?(${[SHARED_CLUSTERS, KEPT_SLOT, WINDOWS_CONFLICT, ...OF_WHOLE].join("|")})$`);
+const OF_WHOLE: readonly string[] = [SELECTS_NOTHING, NAMES_NOTHING, NAMESPACE_MISSING, OVERRIDE_EXPIRED];
+const BY_RULE = [SHARED_CLUSTERS, KEPT_SLOT, WINDOWS_CONFLICT, DENY_HAS_PASSED, WINDOW_NEVER_OPENS];
+const OF_OTHERS = new RegExp(`/?(${[...BY_RULE, ...OF_WHOLE].join("|")})$`);
 
 /** `warnings` are those of these rules. The annotation and the rules may be invalid. */
 export function acceptWarnings(

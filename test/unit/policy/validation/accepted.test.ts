@@ -38,6 +38,13 @@ test("what accepts nothing is a warning, and says what may be meant", () => {
     assert.match(accept(text).unused.at(-1) ?? "", /write RULE\/WARNING, separated by commas/, text);
 });
 
+test("what only time causes can be accepted before it does: a window that has passed, an override that has expired", () => {
+  for (const text of ["a/deny-has-passed", "a/window-never-opens", "override-expired"])
+    assert.deepEqual(accept(text, []).unused, [], text);
+  const expired: FieldError = { path: "spec.expiresAt", id: "override-expired", message: "m" };
+  assert.deepEqual(accept("override-expired", [expired], []), { left: [], unused: [] });
+});
+
 test("nothing is accepted without the annotation, or by one that is no text", () => {
   const warnings = [approval, upgrade];
   for (const annotations of [undefined, null, "a/unbound-approval", [], {}, { accept: "a/unbound-approval" }])
