@@ -10,10 +10,11 @@ import type { SourceObject } from "../files/parsed.ts";
 export async function readAllObjects(
   paths: readonly string[],
   policies: readonly RawObject[] = [],
+  exclude: readonly string[] = [],
 ): Promise<readonly SourceObject[]> {
   const { loadPaths } = await import("../files/load.ts");
   const { objectProblems, objectWarnings } = await import("../validate/kind-problems.ts");
-  const loaded = await loadPaths(paths);
+  const loaded = await loadPaths(paths, { exclude });
   const problems = [...loaded.problems, ...objectProblems(loaded, policies)];
   stderr.lines(problems.map(problemLine));
   for (const { file, line, message } of objectWarnings(loaded.objects))

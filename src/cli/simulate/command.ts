@@ -58,6 +58,11 @@ const command = addConnectionFlags(
       collect,
     )
     .option("--against <live|path>", "the fleet: the API server's, or that of files and folders", once, LIVE)
+    .option(
+      "--exclude <pattern>",
+      "leave out files and folders in folders, such as 'charts/*/templates' or '*.tmpl.yaml'; repeatable",
+      collect,
+    )
     .option("--prune", "policies and rollouts that are not among the applied objects are deleted")
     .option("--at <time>", `the instant of the calls: ${INSTANTS}; default: now`, instant)
     .option(
@@ -107,7 +112,7 @@ async function runSimulation({ flags }: CommandCall<Flags>): Promise<void> {
   const options = parseOptions({ "capi-version": flags.capiVersion });
   if (flags.against === "-" && flags.filename.includes("-"))
     throw new UsageError("-f - and --against - both read standard input: one of them must be a file");
-  const sources = await readAllObjects(flags.filename);
+  const sources = await readAllObjects(flags.filename, [], flags.exclude);
   const { lacksPolicies, prepare, warningsOf } = await import("./preparation.ts");
   const present = await readPresent(
     flags,
@@ -176,8 +181,10 @@ function timesOf({ at, from, to }: Flags): Times {
 }
 
 async function readPresent(flags: Flags, applied: readonly RawObject[]): Promise<PresentState> {
-  if (flags.against !== LIVE)
-    return { objects: (await readAllObjects([flags.against], applied)).map(({ object }) => object) };
+  if (flags.against !== LIVE) {
+    const sources = await readAllObjects([flags.against], applied, flags.exclude);
+    return { objects: sources.map(({ object }) => object) };
+  }
   const { withApiServer } = await import("../fleet/live-fleet.ts");
   const { readPresentFleet } = await import("./preparation.ts");
   const { operatorOptions } = await import("../fleet/operator-options.ts");

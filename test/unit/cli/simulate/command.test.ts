@@ -117,6 +117,20 @@ test("nothing changes where the same is applied again", async (t) => {
   assert.deepEqual([totals["blockedBefore"], totals["blockedAfter"], totals["skipped"]], [2, 2, 1]);
 });
 
+test("--exclude leaves out what cannot be read in either folder", async (t) => {
+  const template = "{{ if .Values.a }}\nkind: Cluster\n";
+  const files = {
+    ...FLEET,
+    "fleet/charts/a.yaml": template,
+    "new/p.yaml": yaml(policy("other", [nightly])),
+    "new/charts/a.yaml": template,
+  };
+  const args = simulate("-f", "new", ...AT);
+  assert.equal((await onFiles(t, files, args)).code, 2);
+  const { code, stderr } = await onFiles(t, files, [...args, "--exclude", "charts"]);
+  assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
+});
+
 test("a policy that is not applied stays, unless it is pruned", async (t) => {
   const cwd = await folder(t, { ...FLEET, "new/p.yaml": yaml(policy("other", [nightly])) });
   const upgrades = [
