@@ -164,6 +164,7 @@ jobs:
       - run: |
           ${[...INSTALL, 'echo "$folder/npm/bin" >> "$GITHUB_PATH"'].join("\n          ")}
       # Also rollouts and overrides, wherever they are. --strict: most warnings mean that something protects nothing.
+      # With Cluster API before 1.14, add --capi-version 1.12, say, and capiVersion to the spec of each suite.
       - run: hookpolicy validate . --strict -o github
       - run: hookpolicy test tests/ --require-tests -o markdown >> "$GITHUB_STEP_SUMMARY"
 `;
@@ -177,6 +178,7 @@ const GITLAB = `hookpolicy:
   script:
     - ${[...INSTALL, 'export PATH="$folder/npm/bin:$PATH"'].join("\n    - ")}
     # Also rollouts and overrides, wherever they are. --strict: most warnings mean that something protects nothing.
+    # With Cluster API before 1.14, add --capi-version 1.12, say, and capiVersion to the spec of each suite.
     - hookpolicy validate . --strict
     - hookpolicy test tests/ --require-tests -o junit > hookpolicy.xml
   artifacts:

@@ -253,6 +253,20 @@ for (const [name, check] of [
       assert.match(from.output, / -f policies\/ --from 2026-11-23T00:00:00Z$/m);
     });
 
+    test("tells validate and simulate Cluster API's version, and what to leave out", async (t) => {
+      const cwd = await checkout(t);
+      await writeFile(join(cwd, "bin/hookpolicy"), '#!/bin/sh\necho "$@"\n', { mode: 0o755 });
+      const given = { against: "main", "capi-version": "1.12", exclude: "charts *.tmpl.yaml" };
+      const { output } = await check(cwd, { ...given, tests: "" });
+      const told = "--exclude charts --exclude *.tmpl.yaml --capi-version 1.12";
+      const commands = output.split("\n").filter((line) => line.endsWith(told));
+      assert.deepEqual(
+        commands.map((line) => line.split(" ")[0]),
+        ["validate", "simulate"],
+        output,
+      );
+    });
+
     test("fails for a warning by default", async (t) => {
       const cwd = await checkout(t);
       const file = join(cwd, "policies/protect-production.yaml");
