@@ -96,7 +96,7 @@ interface StageCount {
   readonly counts: Pick<RolloutStageStatus, MemberProgress | "members">;
   /** How many have to succeed. */
   readonly needed: number;
-  /** Whether they have; a stage without Clusters only if its spec allows it. */
+  /** Whether they have. */
   readonly isMet: boolean;
   readonly progress: ReadonlyMap<MemberState, MemberProgress>;
   /** Those that waiting alone does not bring there. */
@@ -112,8 +112,8 @@ interface StageInput {
 }
 
 /**
- * Failures that are ignored or tolerated do not count among the members of which `minSucceeded` is a share. Clusters that may be
- * members do, and have not succeeded.
+ * Failures that are ignored or tolerated do not count among the members of which `minSucceeded` is a share: one success is needed
+ * all the same, unless its spec needs none. Clusters that may be members count, and have not succeeded.
  */
 export function countStage(
   own: readonly MemberState[],
@@ -144,13 +144,15 @@ export function countStage(
   const tolerated = toleratedOf(stage.maxFailures, own.length);
   const ignored = counts.failed - Math.min(counting, counts.failed);
   const judged = own.length - ignored - Math.min(counting, tolerated);
-  const needed = neededOf(stage.minSucceeded, Math.max(0, judged) + unknown);
+  const share = neededOf(stage.minSucceeded, Math.max(0, judged) + unknown);
+  const needed = needsNone(stage.minSucceeded) ? 0 : Math.max(1, share);
   return {
     counts,
     needed,
-    isMet: counts.succeeded >= needed && (own.length > 0 || needsNone(stage.minSucceeded)),
+    isMet: counts.succeeded >= needed,
     progress,
-    awaited: () => awaitedOf(progress, { version, failuresCount: counting > tolerated }),
+    awaited: () =>
+      awaitedOf(progress, { version, failuresCount: counting > tolerated || counts.failed === own.length }),
   };
 }
 
@@ -159,7 +161,7 @@ type AwaitedReason = (typeof AWAITED)[number];
 
 interface Target {
   readonly version: string;
-  /** Failures that are tolerated keep no stage from passing. */
+  /** Failures that are tolerated keep no stage from passing that has other Clusters. */
   readonly failuresCount: boolean;
 }
 

@@ -195,6 +195,23 @@ describe("a stage", () => {
     const ignoring = { stages: STAGES, ignoreFailuresBefore: "2026-11-23T12:00:01Z" };
     assert.equal(stage(statusOf({ spec: ignoring, stored: first, fleet }), "canary")?.passed, true);
   });
+
+  test("needs one success, however many failures are tolerated or ignored, and says whose is missing", () => {
+    const fleet = [{ name: "b", wave: "canary", health: "Unhealthy", lastsUnhealthy: true }, waiting] as const;
+    const canary = { ...STAGES[0], name: "canary" };
+    const failed = statusOf({ stored: statusOf({ fleet }), fleet });
+    const judged = (over: object, ignoreFailuresBefore = "2026-11-23T11:00:00Z") => {
+      const spec = { stages: [{ ...canary, ...over }, { name: "rest" }], ignoreFailuresBefore };
+      const { passed, waitsFor } = stage(statusOf({ spec, stored: failed, fleet }), "canary") ?? {};
+      return [passed, waitsFor?.map(({ name, reason }) => [name, reason])];
+    };
+    const awaited = [false, [["b", "Failed"]]];
+    assert.deepEqual(judged({}), awaited);
+    assert.deepEqual(judged({}, "2026-11-23T12:00:01Z"), awaited);
+    assert.deepEqual(judged({ maxFailures: 1 }), awaited);
+    assert.deepEqual(judged({ maxFailures: "100%", minSucceeded: "50%" }), awaited);
+    assert.deepEqual(judged({ minSucceeded: 0 }), [true, undefined]);
+  });
 });
 
 describe("a failure", () => {
