@@ -456,9 +456,14 @@ export class RolloutEntry {
     const { uid } = member.metadata;
     const target = targetOf(this.rollout.operation, cluster);
     if (isBegun(this, { ...member, target }, this.#world.served) || !this.awaits(cluster)) return undefined;
-    // With the mark, it has the slot of the upgrade to another version, which it gives for this one, unless it has that for tasks.
-    const claimExpires = slots.has(uid) && (!member.marked || this.#hasSlotFor(member, target));
-    if (claimExpires && this.#mayRenew(uid)) return undefined;
+    // It gives the slot of an upgrade to another version, which shows the mark or has ended. One for tasks is for this version.
+    const hasSlot = slots.has(uid);
+    const own = hasSlot ? this.status?.running?.find((each) => each.uid === uid) : undefined;
+    const { markedAt, target: before = "" } = own ?? {};
+    const gives = member.marked || (markedAt !== undefined && before !== target);
+    const claimExpires = hasSlot && (!gives || this.#hasSlotFor(member, target));
+    if (claimExpires && (own === undefined || isRenewable(own, this.rollout, this.#world.now())))
+      return undefined;
     const known = this.#world.decider.firstAsked(uid, this.hook);
     if (known === undefined) return undefined;
     const firstAsked = sinceOf(known, member.metadata, target);
@@ -469,11 +474,6 @@ export class RolloutEntry {
   #hasSlotFor({ metadata }: Member, target: string): boolean {
     const round = { rollout: this.rollout, status: this.status, now: this.#world.now() };
     return ownClaim(round, { metadata, target }) !== undefined;
-  }
-
-  #mayRenew(clusterUID: string): boolean {
-    const own = this.status?.running?.find(({ uid }) => uid === clusterUID);
-    return own === undefined || isRenewable(own, this.rollout, this.#world.now());
   }
 
   #remembered(cluster: Cluster): RememberedCluster {

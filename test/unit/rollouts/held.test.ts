@@ -3,7 +3,17 @@ import test, { describe } from "node:test";
 import { type HookRolloutSpec, MAX_HELD, type RolloutClaim } from "../../../src/api/hook-policy.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
 import { claimOf, clusterMeta, NOW, readyStatus, TARGET } from "./fixtures.ts";
-import { ask, marked, replicaOf, waitingCluster, scopedReplica } from "./rollout-fixture.ts";
+import {
+  ask,
+  confirmAfterList,
+  marked,
+  reasonOf,
+  released,
+  replicaOf,
+  requestOf,
+  scopedReplica,
+  waitingCluster,
+} from "./rollout-fixture.ts";
 
 const CANARY = { wave: "canary" };
 const SPEC: Partial<HookRolloutSpec> = {
@@ -66,6 +76,21 @@ describe("the status names what the rollout holds", () => {
     assert.equal((await scopedReplica(SPEC, early, [cluster]).reconciled()).held, undefined);
     const late = { running: [{ ...claim, claimedAt: "2026-11-23T11:58:30Z" }] };
     assert.equal((await scopedReplica(SPEC, late, [cluster]).reconciled()).held?.[0]?.reason, "ClaimExpires");
+  });
+
+  test("not a Cluster whose upgrade ended unhealthy: it gives its slot for one to the next version", async () => {
+    const [a, b] = [waitingCluster("a", {}, { ill: "" }), waitingCluster("b")];
+    const running = [{ ...canaryClaim("a"), target: "v1.35.0", stage: "rest" }];
+    const replica = scopedReplica({ ...SPEC, stages: [{ name: "rest" }] }, { running }, [a, b]);
+    ask(replica, b);
+    ask(replica, a);
+    const { held, failed, running: kept } = await replica.reconciled();
+    assert.deepEqual([held?.map(({ name }) => name), failed, kept], [["b"], undefined, running]);
+    assert.deepEqual([ask(replica, a), ask(replica, b)], ["go", "NoFreeSlot"]);
+    assert.equal(reasonOf(await confirmAfterList(replica, requestOf(a), released(a))), "go");
+    const targets = replica.status().running?.map(({ name, target, markedAt }) => [name, target, markedAt]);
+    assert.deepEqual(targets, [["a", TARGET, undefined]]);
+    assert.equal(reasonOf(await confirmAfterList(replica, requestOf(b), released(b))), "NoFreeSlot");
   });
 
   test("an unmet gate of the stage holds the Cluster whose turn it is", async () => {

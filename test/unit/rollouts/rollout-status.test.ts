@@ -197,7 +197,10 @@ describe("a stage", () => {
   });
 
   test("needs one success, however many failures are tolerated or ignored, and says whose is missing", () => {
-    const fleet = [{ name: "b", wave: "canary", health: "Unhealthy", lastsUnhealthy: true }, waiting] as const;
+    const fleet = [
+      { name: "b", wave: "canary", health: "Unhealthy", lastsUnhealthy: true },
+      waiting,
+    ] as const;
     const canary = { ...STAGES[0], name: "canary" };
     const failed = statusOf({ stored: statusOf({ fleet }), fleet });
     const judged = (over: object, ignoreFailuresBefore = "2026-11-23T11:00:00Z") => {
