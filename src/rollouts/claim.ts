@@ -128,6 +128,16 @@ export function ownClaim(
   );
 }
 
+/** It gives the slot of an upgrade to another version, which shows the mark or has ended. One for tasks is for this version. */
+export function keepsSlot(
+  round: Omit<Round, "slots">,
+  { marked, metadata, target }: Pick<Member, "marked" | "metadata"> & Pick<Candidate, "target">,
+): boolean {
+  if (ownClaim(round, { metadata, target }) !== undefined) return true;
+  const before = round.status?.running?.find(({ uid }) => uid === metadata.uid);
+  return !marked && before?.markedAt === undefined;
+}
+
 export type ClaimRefusal = ClaimResult & { readonly begins: false };
 
 /** Whether a Cluster that has not begun keeps its slot when Cluster API calls again; afterwards it is held. */

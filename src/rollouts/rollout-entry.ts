@@ -30,7 +30,7 @@ import {
   type SinceOf,
   waitingSince,
 } from "./asked-operation.ts";
-import { graceOf, isBegun, isRenewable, ownClaim, claimRefusal, whoBegins } from "./claim.ts";
+import { graceOf, isBegun, isRenewable, keepsSlot, ownClaim, claimRefusal, whoBegins } from "./claim.ts";
 import { type Health, healthOf } from "./health.ts";
 import { closedFor, type Hold, holdOf, holdOfUnknown, holdText, liftingOverride } from "./hold.ts";
 import { type Member, memberOf, readsNamespaceLabels, targetOf } from "./member.ts";
@@ -456,14 +456,8 @@ export class RolloutEntry {
     const { uid } = member.metadata;
     const target = targetOf(this.rollout.operation, cluster);
     if (isBegun(this, { ...member, target }, this.#world.served) || !this.awaits(cluster)) return undefined;
-    // It gives the slot of an upgrade to another version, which shows the mark or has ended. One for tasks is for this version.
-    const hasSlot = slots.has(uid);
-    const own = hasSlot ? this.status?.running?.find((each) => each.uid === uid) : undefined;
-    const { markedAt, target: before = "" } = own ?? {};
-    const gives = member.marked || (markedAt !== undefined && before !== target);
-    const claimExpires = hasSlot && (!gives || this.#hasSlotFor(member, target));
-    if (claimExpires && (own === undefined || isRenewable(own, this.rollout, this.#world.now())))
-      return undefined;
+    const claimExpires = slots.has(uid) && keepsSlot(this.#round(), { ...member, target });
+    if (claimExpires && this.#mayRenew(uid)) return undefined;
     const known = this.#world.decider.firstAsked(uid, this.hook);
     if (known === undefined) return undefined;
     const firstAsked = sinceOf(known, member.metadata, target);
@@ -472,8 +466,16 @@ export class RolloutEntry {
   }
 
   #hasSlotFor({ metadata }: Member, target: string): boolean {
-    const round = { rollout: this.rollout, status: this.status, now: this.#world.now() };
-    return ownClaim(round, { metadata, target }) !== undefined;
+    return ownClaim(this.#round(), { metadata, target }) !== undefined;
+  }
+
+  #round() {
+    return { rollout: this.rollout, status: this.status, now: this.#world.now() };
+  }
+
+  #mayRenew(clusterUID: string): boolean {
+    const own = this.status?.running?.find(({ uid }) => uid === clusterUID);
+    return own === undefined || isRenewable(own, this.rollout, this.#world.now());
   }
 
   #remembered(cluster: Cluster): RememberedCluster {
