@@ -967,6 +967,11 @@ export interface RolloutStageStatus {
   waitsFor?: RolloutAwaited[];
   /** Since when the operator has seen minSucceeded reached; minSuccessTime counts from here. */
   soakingSince?: string;
+  /**
+   * Whether it had passed and minSucceeded is no longer reached. It passes again as soon as it is, without another
+   * minSuccessTime.
+   */
+  closed?: boolean;
   /** Whether the next stage may begin. */
   passed: boolean;
 }

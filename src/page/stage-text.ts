@@ -19,7 +19,7 @@ export function stageState(
   const [stage, before] = [stages[index], stages[index - 1]];
   if (stage === undefined) return "";
   if (stage.passed) return "passed";
-  const soaking = readTimestamp(stage.soakingSince);
+  const soaking = readTimestamp(stage.closed === true ? undefined : stage.soakingSince);
   const isIdle = stage.members > 0 && soaking === undefined && !stages.some(isUnderWay);
   if (isIdle) return "no Cluster asks for it";
   if (before !== undefined && !before.passed) return `waits for ${before.name}`;
@@ -28,7 +28,12 @@ export function stageState(
       soaking,
       specs.find(({ name }) => name === stage.name),
     );
-  return stage.members === 0 ? "has no Clusters" : "open";
+  if (stage.members === 0) return "has no Clusters";
+  return openText(stage);
+}
+
+function openText({ closed }: RolloutStageStatus): string {
+  return closed === true ? "closed again" : "open";
 }
 
 function soakText(since: Date, { minSuccessTime: soak = "0s" }: { minSuccessTime?: string } = {}): string {

@@ -47,6 +47,8 @@ export interface StageProgress {
   readonly succeeded: number;
   /** Since when enough have succeeded. */
   readonly soakingSince?: Date | undefined;
+  /** It had passed, and does not soak again. */
+  readonly closed?: boolean | undefined;
   readonly passed: boolean;
   readonly waitsFor: readonly RolloutAwaited[];
 }
@@ -293,7 +295,7 @@ class Walk {
 
   /** When enough Clusters have succeeded and the soak is over; `undefined`: not known yet, or never. */
   #passes(stage: CompiledStage): Date | undefined {
-    const { needed, succeeded, soakingSince, passed } = this.#progressOf(stage);
+    const { needed, succeeded, soakingSince, closed, passed } = this.#progressOf(stage);
     const { from } = this.#wish;
     if (passed) return from;
     if (this.#size(stage) === 0 && !needsNone(stage.minSucceeded)) return undefined;
@@ -302,7 +304,7 @@ class Walk {
       .map((each) => each.ends);
     const enough =
       succeeded >= needed ? (soakingSince ?? from) : ends.toSorted(byTime)[needed - succeeded - 1];
-    return enough && after(enough, stage.minSuccessTimeMs);
+    return enough && after(enough, closed === true ? 0 : stage.minSuccessTimeMs);
   }
 
   #isBehind(planned: PlannedCluster): boolean {

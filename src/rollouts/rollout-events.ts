@@ -38,11 +38,14 @@ function stageChanges(before: HookRolloutStatus | undefined, now: HookRolloutSta
     const { version } = target;
     if (version === undefined) return [];
     const known = before?.targets?.find((each) => each.version === version);
-    const passed = passedIn(target).filter((stage) => !passedIn(known).includes(stage));
+    const had = known?.stages.filter((stage) => stage.passed || stage.closed === true);
+    const passed = target.stages.filter(
+      (stage) => stage.passed && !had?.some(({ name }) => name === stage.name),
+    );
     const open = mayBegin(now) ? openIn(target) : undefined;
     const wasOpen = mayBegin(before) ? openIn(known) : undefined;
     return [
-      ...passed.map((stage) => changeOf("StagePassed", stage, version)),
+      ...passed.map(({ name }) => changeOf("StagePassed", name, version)),
       ...(open === undefined || open === wasOpen ? [] : [changeOf("StageOpened", open, version)]),
     ];
   });
@@ -53,12 +56,10 @@ function changeOf(reason: "StageOpened" | "StagePassed", stage: string, version:
   return { reason, note: `Stage ${stage} ${what} to ${version}`, key: `${stage} ${version}` };
 }
 
-function passedIn(target: RolloutTarget | undefined): readonly string[] {
-  return target?.stages.filter(({ passed }) => passed).map(({ name }) => name) ?? [];
-}
-
+/** One that had passed, and is closed, does not open: it keeps the next one from it. */
 function openIn(target: RolloutTarget | undefined): string | undefined {
-  return target?.stages.find(({ passed }) => !passed)?.name;
+  const stage = target?.stages.find(({ passed }) => !passed);
+  return stage?.closed === true ? undefined : stage?.name;
 }
 
 /** Neither invalid nor paused nor halted, nor is its status being rebuilt. */

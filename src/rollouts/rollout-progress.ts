@@ -65,11 +65,12 @@ export interface ProgressInput {
 }
 
 export function stagesOf(
-  { rollout, stored, isPresent, soaksAnew }: ProgressInput,
+  input: ProgressInput,
   slots: SlotUsage & { readonly byStage: ByStage },
   version: string,
   now: Date,
 ): RolloutStageStatus[] {
+  const { rollout, stored, soaksAnew } = input;
   const before = knownStages(stored, version);
   let mayWait = true;
   return rollout.stages.map((stage) => {
@@ -78,16 +79,41 @@ export function stagesOf(
     const unknown = slots.unknown.filter(({ mayBeIn }) => mayBeIn?.includes(stage) === true).length;
     const { counts, isMet, awaited } = countStage(own, slots, { version, stage, rollout, unknown });
     const { name } = stage;
-    if (!isMet) {
+    const closed = soaksAnew ? undefined : closedStage(stage, known, now);
+    const isLeft = closed !== undefined && own.length + unknown === 0;
+    if (!isMet && !isLeft) {
       const waitsFor = mayWait ? awaited().slice(0, MAX_AWAITED) : [];
       mayWait = false;
-      return { name, ...counts, ...(waitsFor.length > 0 && { waitsFor }), passed: false };
+      return { name, ...counts, ...(waitsFor.length > 0 && { waitsFor }), ...closed, passed: false };
     }
-    const soakingSince = (soaksAnew ? undefined : known?.soakingSince) ?? timestamp(now);
-    const passed = (isPresent || known?.passed === true) && hasSoaked(stage, soakingSince, now);
-    mayWait &&= passed;
-    return { name, ...counts, soakingSince, passed };
+    const met = metStage(input, stage, known, now);
+    mayWait &&= met.passed;
+    return { name, ...counts, ...(!met.passed && closed), ...met };
   });
+}
+
+type KnownStage = RolloutStageStatus | undefined;
+
+function metStage(
+  { isPresent, soaksAnew }: ProgressInput,
+  stage: CompiledStage,
+  known: KnownStage,
+  now: Date,
+): Pick<RolloutStageStatus, "soakingSince" | "passed"> {
+  const soakingSince = (soaksAnew ? undefined : known?.soakingSince) ?? timestamp(now);
+  const passed = (isPresent || known?.passed === true) && hasSoaked(stage, soakingSince, now);
+  return { soakingSince, passed };
+}
+
+/** What stays of one that had passed, so that it does not soak again; `undefined`: it had not, for as long as it soaks now. */
+function closedStage(
+  stage: CompiledStage,
+  known: KnownStage,
+  now: Date,
+): Pick<RolloutStageStatus, "soakingSince" | "closed"> | undefined {
+  if (known?.soakingSince === undefined || !(known.passed || known.closed === true)) return undefined;
+  const { soakingSince } = known;
+  return hasSoaked(stage, soakingSince, now) ? { soakingSince, closed: true } : undefined;
 }
 
 export type MemberProgress = "notAsked" | "waiting" | "running" | "succeeded" | "failed";

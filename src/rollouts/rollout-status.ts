@@ -358,7 +358,7 @@ function failureOf(
   };
 }
 
-/** A stage that has passed is not judged again. */
+/** Not while its stage has passed, which is closed once it needs the Cluster. */
 function isBeforePass(
   { operation }: CompiledRollout,
   { member: { stage, marked }, cluster }: MemberState,

@@ -34,9 +34,12 @@ export function soakEnd(
   return end !== undefined && end > now ? end : undefined;
 }
 
-function soakedAt({ stages }: CompiledRollout, { name, soakingSince }: RolloutStageStatus): Date | undefined {
+function soakedAt(
+  { stages }: CompiledRollout,
+  { name, soakingSince, closed }: RolloutStageStatus,
+): Date | undefined {
   const stage = stages.find((each) => each.name === name);
-  const since = readTimestamp(soakingSince);
+  const since = closed === true ? undefined : readTimestamp(soakingSince);
   return stage && since && after(since, stage.minSuccessTimeMs);
 }
 

@@ -66,6 +66,7 @@ describe("a HookRollout", () => {
       ...all,
       name: "canary",
       soakingSince: time,
+      closed: true,
       passed: false,
     };
     const targets: RolloutTarget[] = [{ version: "v1.35.1", stages: [canaries] }, { stages: [all] }];

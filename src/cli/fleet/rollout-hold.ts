@@ -220,7 +220,7 @@ function afterStage({ known: { compiled, status }, target }: SlotRequest, name: 
       because: [`no Cluster is asked for ${target} yet, so stage ${name} has not begun for it`],
       released,
     };
-  const { members, succeeded, running, failed, notAsked, soakingSince } = row;
+  const { members, succeeded, running, failed, notAsked, soakingSince, closed } = row;
   const stage = compiled.stages.find((each) => each.name === name);
   if (members === 0) {
     const because = [`stage ${name} selects no Cluster: check its selectors and the labels`];
@@ -229,10 +229,11 @@ function afterStage({ known: { compiled, status }, target }: SlotRequest, name: 
     return byUser(deed, because);
   }
   const waiting = waitsForText(row);
+  const soak = closed === true ? "had passed, and does not soak again" : `soaks since ${soakingSince}`;
   return {
     because: [
       `stage ${name} to ${target}: ${succeeded} of ${members} succeeded, ${running} running, ${failed} failed, ${notAsked} not asked`,
-      ...(soakingSince === undefined ? [] : [`stage ${name} soaks since ${soakingSince}`]),
+      ...(soakingSince === undefined ? [] : [`stage ${name} ${soak}`]),
       ...(waiting === undefined ? [] : [`stage ${waiting}`]),
       ...readyMessages(
         status,

@@ -85,6 +85,7 @@ function comparison(
 ): string {
   if (found === undefined) return "the status does not know this stage";
   if (found.passed) return "passed";
+  if (found.closed === true) return "closed again";
   if (passes !== undefined && passes <= now) return "late: it has not passed";
   const missing = expected - found.succeeded;
   return missing > 0 ? `behind by ${missing}` : "as planned";

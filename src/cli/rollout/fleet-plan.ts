@@ -257,10 +257,10 @@ function soakOf(
   { stored, status }: Pick<Start, "stored" | "status">,
   version: string,
   { from }: FleetWish,
-): Pick<StageProgress, "soakingSince" | "passed"> {
+): Pick<StageProgress, "soakingSince" | "closed" | "passed"> {
   const stagesIn = ({ targets = [] }: HookRolloutStatus) =>
     targets.find((target) => target.version === version)?.stages;
   const passed = [stored, status].some((each) => hasPassed(stage, stagesIn(each), from));
   const known = stagesIn(status)?.find(({ name }) => name === stage.name);
-  return { passed, soakingSince: readTimestamp(known?.soakingSince) };
+  return { passed, closed: known?.closed, soakingSince: readTimestamp(known?.soakingSince) };
 }

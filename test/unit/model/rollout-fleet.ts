@@ -392,7 +392,9 @@ export class RolloutFleet extends RolloutClusters implements System {
   /** A stage that has not passed ends by time, too. */
   soaks(): boolean {
     const stages = this.status.targets?.flatMap((target) => target.stages) ?? [];
-    return stages.some(({ soakingSince, passed }) => soakingSince !== undefined && !passed);
+    return stages.some(
+      ({ soakingSince, closed, passed }) => soakingSince !== undefined && closed !== true && !passed,
+    );
   }
 
   stop(): void {

@@ -16,6 +16,11 @@ function stages(passed: number, version = TARGET): HookRolloutStatus {
   return { conditions: READY, targets: [{ version, stages: both }] };
 }
 
+const closed: HookRolloutStatus = {
+  conditions: READY,
+  targets: [{ version: TARGET, stages: [stageOf("canary", { closed: true }), stageOf("rest")] }],
+};
+
 function halted(isHalted: boolean): HookRolloutStatus {
   return { conditions: [...READY, condition(CONDITION.Halted, isHalted ? "True" : "False")] };
 }
@@ -35,6 +40,9 @@ const CASES: readonly (readonly [
   ["the last one opens none", stages(1), stages(2), ["StagePassed rest"]],
   ["two may pass at once", stages(0), stages(2), ["StagePassed canary", "StagePassed rest"]],
   ["a stage that is closed again has opened anew", stages(1), stages(0), ["StageOpened canary"]],
+  ["one that had passed has not, while it is closed", stages(1), closed, []],
+  ["then the next one opens again", closed, stages(1), ["StageOpened rest"]],
+  ["it soaks anew as if it had never passed", closed, stages(0), ["StageOpened canary"]],
   ["the same again is no change", stages(1), stages(1), []],
   ["none opens while it is paused", stages(0), { ...stages(1), ...PAUSED }, ["StagePassed canary"]],
   ["but once it is resumed", { ...stages(1), ...PAUSED }, stages(1), ["StageOpened rest"]],

@@ -140,7 +140,9 @@ describe("a stage", () => {
     const stages = ["canary", "rest"].map((name) => stageOf(name, passed));
     const { targets } = statusOf({ stored: readyStatus({ targets: [{ version: OLD, stages }] }), fleet });
     const [older] = targets?.filter(({ version }) => version === OLD) ?? [];
-    assert.deepEqual(older?.stages[0], stageOf("canary", { members: 3, notAsked: 2, succeeded: 1 }));
+    const { soakingSince } = passed;
+    const closed = { members: 3, notAsked: 2, succeeded: 1, soakingSince, closed: true };
+    assert.deepEqual(older?.stages[0], stageOf("canary", closed));
   });
 
   test("passes when all have succeeded for minSuccessTime, from when it was seen", () => {
@@ -153,12 +155,13 @@ describe("a stage", () => {
     );
     const soaked = statusOf({ spec, fleet, stored: seen, now: new Date("2026-11-23T13:00:00Z") });
     assert.equal(stage(soaked, "canary")?.passed, true);
-    const ill = statusOf({
-      spec,
-      stored: soaked,
-      fleet: [{ name: "c", wave: "canary", health: "Unhealthy" }, waiting],
-    });
-    assert.deepEqual([stage(ill, "canary")?.soakingSince, stage(ill, "canary")?.passed], [undefined, false]);
+    const ill = [{ name: "c", wave: "canary", health: "Unhealthy" }, waiting] as const;
+    // Also if nobody looked when the soak ended.
+    for (const at of ["2026-11-23T12:30:00Z", "2026-11-23T13:30:00Z"]) {
+      const { soakingSince, closed, passed } =
+        stage(statusOf({ spec, stored: seen, fleet: ill, now: new Date(at) }), "canary") ?? {};
+      assert.deepEqual([soakingSince, closed, passed], [undefined, undefined, false]);
+    }
   });
 
   const notPassed: readonly (readonly [string, Case])[] = [

@@ -55,7 +55,10 @@ describe("the status of a rollout changes by time alone", () => {
     assert.equal(untilDue(rollout, { ...soaking(4), running: [claimedAgo(58)] }, NOW), 2 * MINUTE);
   });
 
-  test("not for a stage that has passed", () => {
+  test("not for a stage that has passed, or had passed", () => {
     assert.equal(untilDue(rollout, soaking(4, true), NOW), Infinity);
+    const [target] = soaking(4).targets ?? [];
+    const closed = target?.stages.map((stage) => ({ ...stage, closed: true })) ?? [];
+    assert.equal(untilDue(rollout, { targets: [{ version: TARGET, stages: closed }] }, NOW), Infinity);
   });
 });

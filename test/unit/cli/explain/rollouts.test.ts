@@ -224,6 +224,14 @@ describe("a rollout", () => {
       /because +stage canary waits for team-b\/c3 \(not asked for this version\)/,
     ],
     [
+      "that had passed says that it does not soak again",
+      rollout(
+        { stages: [{ ...stages[0], minSuccessTime: "1h" }, stages[1]] },
+        staged({ ...canary, soakingSince: "2026-11-21T10:00:00Z", closed: true }),
+      ),
+      /: waits for stage canary \(hook[^]* stage canary had passed, and does not soak again\n/,
+    ],
+    [
       "that soaks says since when",
       rollout(
         { stages: [{ ...stages[0], minSuccessTime: "24h" }, stages[1]] },

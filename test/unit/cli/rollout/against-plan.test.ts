@@ -35,7 +35,7 @@ test("each stage of an earlier plan is compared with the status", async (t) => {
   const plan = await readPlan(await saved(t, JSON.stringify(PLAN)));
   const stages = [
     ...["first", "canary"].map((name) => stageOf(name, { members: 2, succeeded: 1, passed: true })),
-    ...["staging", "rest", "last"].map((name) => stageOf(name, { members: 2 })),
+    ...["staging", "rest", "last"].map((name) => stageOf(name, { members: 2, closed: name === "last" })),
   ];
   const rollout = hookRollout({}, readyStatus({ targets: [{ version: TARGET, stages }] }));
   const view = {
@@ -54,7 +54,7 @@ test("each stage of an earlier plan is compared with the status", async (t) => {
       "canary | 1 | 1 | 2026-11-23T09:40:00Z | passed",
       "staging | 0 | 0 | 2026-11-23T11:00:00Z | late: it has not passed",
       "rest | 1 | 0 | 2026-11-23T14:00:00Z | behind by 1",
-      "last | 0 | 0 | unknown | as planned",
+      "last | 0 | 0 | unknown | closed again",
     ],
   );
   const narrow = againstPlan(rollout, plan, { ...view, columns: 48 });

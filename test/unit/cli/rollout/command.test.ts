@@ -204,6 +204,9 @@ The last Cluster is done at 2026-12-01T10:20Z, after 2h20m.
       const after = await plan(t, [...fleet, withStatus(passed)]);
       assert.match(after.stdout, /^canary +1 +1 +- +- +passed$/m);
       assert.match(rest(after.stdout), /^rest +1 +0 +2026-12-01T08:00Z/);
+      const closed = { ...passed, members: 2, waiting: 1, passed: false, closed: true };
+      const again = await plan(t, [...fleet, held("c", "canary"), withStatus(closed)]);
+      assert.match(again.stdout, /^canary +2 +1 +2026-12-01T08:00Z +2026-12-01T08:40Z +2026-12-01T08:40Z$/m);
       const json = await plan(t, [...fleet, withStatus(passed)], "-o", "json");
       const { stages } = JSON.parse(json.stdout) as { stages: object[] };
       assert.deepEqual(stages[0], { name: "canary", clusters: 1, succeeded: 1, passed: true, waitsFor: [] });

@@ -208,6 +208,13 @@ describe("the state of a stage", () => {
       stateOf(stage("canary", { soakingSince: AGO })),
       / soaks for 24h, until \d{4}-\d\d-\d\dT[\d:]+Z$/,
     ));
+  test("closed again, and not when its soak ended", () => {
+    const closed = stage("canary", { soakingSince: AGO, closed: true, waiting: 1 });
+    assert.match(stateOf(closed), / closed again$/);
+    assert.match(stateOf(closed, stage("rest")), / waits for canary$/);
+    const moved = stage("canary", { soakingSince: AGO, closed: true, notAsked: 4 });
+    assert.match(stateOf(moved), / no Cluster asks for it$/);
+  });
   test("waits for the one before", () =>
     assert.match(stateOf(stage("canary", { waiting: 1 }), stage("rest")), / waits for canary$/));
   test("open once that has passed", () =>
