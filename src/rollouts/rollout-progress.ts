@@ -220,7 +220,7 @@ function whyAwaited(
   if (progress === "failed") return failuresCount ? "Failed" : undefined;
   if (progress === "running" || progress === "succeeded") return undefined;
   if (!wants(cluster, version)) return "NotAsked";
-  if (!hasReached) return isAwaited || member.marked ? undefined : "NotCalled";
+  if (!hasReached) return isAwaited || member.marked || !cluster.created ? undefined : "NotCalled";
   if (health !== "Healthy") return "Unhealthy";
   // The machines follow a pin that was raised.
   return pinnedBehind(cluster, version) === undefined ? undefined : "WorkersPinned";

@@ -20,7 +20,7 @@ import { isCreationOver, upgradeHasBegun } from "../operations/hook-lives.ts";
 import { isAhead } from "../operations/timers.ts";
 import { hasWorkersBehind } from "../operations/workers-behind.ts";
 import { durationText } from "../lib/duration.ts";
-import { readTimestamp, timestamp } from "../lib/instant.ts";
+import { after, readTimestamp, timestamp } from "../lib/instant.ts";
 import { printable } from "../lib/printable.ts";
 import { truncate } from "../lib/truncate.ts";
 import { isAtTarget, wants } from "./health.ts";
@@ -245,6 +245,7 @@ function failuresNow(
   const told = [...failed, ...changed];
   const unhealthy = members
     .filter(({ lastsUnhealthy }) => lastsUnhealthy)
+    .filter((state) => !isYoung(rollout, state, now) || byUID.has(state.member.metadata.uid))
     .filter((state) => {
       const who = whoIs(rollout, state);
       return !told.some((failure) => isOf(failure, who));
@@ -260,6 +261,18 @@ function failuresNow(
   const earlier = failed.filter(({ uid }) => !later.some((each) => each.uid === uid));
   const all = [...earlier, ...later].map((failure) => inKnownStage(rollout, failure, byUID.get(failure.uid)));
   return [true, false].flatMap((halts) => all.filter((failure) => canHalt(rollout, failure) === halts));
+}
+
+/** It may still be on its way through its creation, which no rollout of upgrades has begun. */
+function isYoung({ progressDeadlineMs }: CompiledRollout, { cluster }: MemberState, now: Date): boolean {
+  const created = readTimestamp(cluster.metadata.creationTimestamp);
+  return created !== undefined && after(created, progressDeadlineMs) > now;
+}
+
+/** Nothing is upgraded in it, whatever its condition says. */
+function isBeingCreated(rollout: CompiledRollout, state: MemberState, now: Date): boolean {
+  const { cluster, isAwaited } = state;
+  return !isAwaited && (!cluster.created || (!isCreationOver(cluster) && isYoung(rollout, state, now)));
 }
 
 /** A failure at an earlier version hides none at this one. */
@@ -371,7 +384,7 @@ function isBeforePass(
   );
 }
 
-/** A target appears when a member waits for it or is upgraded to it, and stays while a member wants it. */
+/** A target appears when a member that exists waits for it or is upgraded to it, and stays while a member wants it. */
 function targetsNow(input: RolloutInput & ProgressInput, slots: SlotUsage, now: Date): RolloutTarget[] {
   const { rollout, stored, members } = input;
   if (rollout.operation !== "Upgrade") return [withoutVersion(input, slots)];
@@ -382,9 +395,11 @@ function targetsNow(input: RolloutInput & ProgressInput, slots: SlotUsage, now: 
     entryOf(active, version, () => new Set()).add(namespace);
   };
   for (const { target = "", namespace } of slots.running) follow(target, namespace);
-  for (const { cluster, hasReached } of members) {
+  for (const state of members) {
+    const { cluster, hasReached } = state;
     const target = targetOf("Upgrade", cluster);
     wanted.add(target);
+    if (isBeingCreated(rollout, state, now)) continue;
     if (!hasReached || hasWorkersBehind(cluster, target)) follow(target, cluster.metadata.namespace);
   }
   const rest = known.filter((version) => !active.has(version) && wanted.has(version));
