@@ -130,10 +130,10 @@ describe("a HookRollout", () => {
     });
   });
 
-  test("halts when a canary fails, and goes on when it is resumed", async () => {
+  test("halts when a canary fails, and goes on with the other one when it is resumed", async () => {
     const namespace = "halted";
     await createFleet(cp, namespace, [
-      { wave: "canary", count: 1 },
+      { wave: "canary", count: 2 },
       { wave: "production", count: 1 },
     ]);
     await applyRollout(cp, "canaries", namespace, {
@@ -146,7 +146,11 @@ describe("a HookRollout", () => {
     await cp.waitFor("Cluster API to see that", async () => !(await isAvailable(cp, namespace, "canary-0")));
     const observer = new FleetObserver(cp, namespace);
     observer.run({ upgradeMs: 100 });
-    for (const name of ["canary-0", "production-0"]) await upgrade(cp, namespace, name);
+    await upgrade(cp, namespace, "canary-0");
+    await waitForRollout({ cp, name: "canaries" }, "the first canary to begin", () =>
+      observer.begun.includes("canary-0"),
+    );
+    for (const name of ["canary-1", "production-0"]) await upgrade(cp, namespace, name);
     const isHalted = async (): Promise<boolean> =>
       (await rolloutStatus(cp, "canaries")).conditions?.find(({ type }) => type === "Halted")?.status ===
       "True";
@@ -163,6 +167,7 @@ describe("a HookRollout", () => {
     await waitForRollout({ cp, name: "canaries" }, "production to begin", () =>
       observer.begun.includes("production-0"),
     );
+    assert.deepEqual(observer.begun, ["canary-0", "canary-1", "production-0"]);
     await observer.stop();
   });
 });
