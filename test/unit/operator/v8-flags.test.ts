@@ -16,6 +16,7 @@ test("V8 has every flag that the operator and its Deployment set", async () => {
   assert.deepEqual(flags, [
     "--wasm-tiering-budget",
     "--no-allocation-site-pretenuring",
+    "--no-sparkplug",
     "--max-old-space-size-percentage",
     "--max-semi-space-size",
   ]);
