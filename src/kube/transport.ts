@@ -252,5 +252,10 @@ async function readBody(attempt: Attempt, body: ResponseData["body"], maxBytes: 
     if (size > maxBytes) throw responseTooLarge(attempt, `more than ${maxBytes} bytes`);
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks, size);
+  const bytes = Buffer.concat(chunks, size);
+  // The parser is done with them. As garbage they would wait for a collection, and leave holes in malloc. Node.js's pool is not ours.
+  for (const { buffer } of chunks)
+    if (buffer instanceof ArrayBuffer && buffer.byteLength !== Buffer.poolSize && !buffer.detached)
+      buffer.transfer(0);
+  return bytes;
 }

@@ -60,6 +60,25 @@ test("a hundred reads use at most two connections", async (t) => {
   assert.ok(server.connections <= 2, `${server.connections} connections`);
 });
 
+test("the memory in which an answer arrived is given back with it, and the next answers are whole", async (t) => {
+  const { server, connect } = await startTlsLab(t);
+  const client = connect({ token: "t" });
+  for (let i = 0; i < 20; i++)
+    server.put(`team-a/w${i}`, i, { annotations: { big: String(i).repeat(50_000) } });
+  const concat = t.mock.method(Buffer, "concat");
+  const pooled = Buffer.from("of the pool of Node.js");
+  const { items } = await client.list(WIDGETS);
+  const chunks = concat.mock.calls.flatMap(({ arguments: [joined] }) => [...joined]);
+  const left = chunks.reduce((sum, { length }) => sum + length, 0);
+  assert.ok(left < 500_000, `${left} bytes of 1.5 MB: only what came from the pool of Node.js is left`);
+  assert.equal(pooled.toString(), "of the pool of Node.js");
+  for (const { metadata } of items)
+    assert.deepEqual(
+      await client.get(WIDGETS, { ...metadata, namespace: "team-a" }),
+      server.objects.get(`team-a/${metadata.name}`),
+    );
+});
+
 test("parallel reads are bounded to sixteen connections", async (t) => {
   const { server, connect } = await startTlsLab(t);
   const client = connect({ token: "t" });
