@@ -56,7 +56,11 @@ function parseChunk(chunk: Chunk): readonly Result[] {
       return { value, position: (path, of = "value") => positionIn(chunk, index, path, of) };
     });
   } catch (error) {
-    return [{ problem: { message: describe(error, chunk) } }];
+    const message = describe(error, chunk);
+    const [alias = ""] = /^\*\S+/.exec(message) ?? [];
+    const before = chunk.text.slice(0, chunk.text.indexOf(alias));
+    const line = chunk.firstLine + countLines(before);
+    return [{ problem: { line, column: before.length - before.lastIndexOf("\n"), message } }];
   }
 }
 

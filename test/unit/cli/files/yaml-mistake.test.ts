@@ -59,5 +59,8 @@ for (const [what, [text, place, message]] of Object.entries(CASES)) {
 
 test("an alias without an anchor is told by its name", () => {
   const [problem] = parseYaml("a: *b\n").problems;
+  assert.deepEqual([problem?.line, problem?.column], [1, 4]);
+  const [second] = parseYaml("a: &b 1\n---\nc: 2\nd: *b\n").problems;
+  assert.deepEqual([second?.line, second?.column], [4, 4]);
   assert.equal(problem?.message, "*b refers to an anchor (&b) that is nowhere: put the value in quotes");
 });
