@@ -4,6 +4,7 @@ import { isAbsolute } from "node:path";
 import { pathToFileURL } from "node:url";
 import { VERSION } from "../../version.ts";
 import { printable } from "../../lib/printable.ts";
+import { titleOf } from "../fleet/kinds.ts";
 import { viewMetadata } from "../../views/cluster.ts";
 import type { FileProblem } from "../files/parsed.ts";
 import { findingText, type ValidationReport } from "./report.ts";
@@ -74,11 +75,15 @@ function uriOf(file: string): string {
   return file.split(/[\\/]/).map(encodeURIComponent).join("/");
 }
 
-/** GitHub shows them next to the lines of a pull request. */
+/** GitHub shows them next to the lines of a pull request, and in the log without their places. */
 export function validationGithub({ findings, problems }: ValidationReport): string {
   const commands = [
     ...problems.map((problem) => command("error", problem)),
-    ...findings.map((finding) => command(finding.severity, asProblem(finding))),
+    ...findings.map((finding) => {
+      const problem = asProblem(finding);
+      const message = `${titleOf(finding.source.object)}: ${problem.message}`;
+      return command(finding.severity, { ...problem, message });
+    }),
   ];
   return commands.map((each) => `${each}\n`).join("");
 }

@@ -184,7 +184,7 @@ test("-o github prints workflow commands only", async (t) => {
   assert.equal(problem, "::error file=no%25.yaml::no such file or folder");
   assert.match(
     error ?? "",
-    /^::error file=a%2Cb\.yaml,line=7,col=15::spec\..*; did you mean "BeforeClusterDelete"\?$/,
+    /^::error file=a%2Cb\.yaml,line=7,col=15::HookPolicy team-a\/\S+: spec\..*; did you mean "BeforeClusterDelete"\?$/,
   );
   assert.match(warning ?? "", /^::warning file=a%2Cb\.yaml,line=19,col=28::/);
   assert.deepEqual(rest, [""]);
