@@ -1,6 +1,7 @@
 /** Walks one operation through time as the operator does: re-evaluates it at every edge, and remembers. */
 
 import type { HookCall } from "../api/runtime-hooks.ts";
+import { UsageError } from "../lib/thrown.ts";
 import { decide } from "../policy/decide.ts";
 import { type Decision, heldRules, pendingGates, type Verdict } from "../policy/decision.ts";
 import type { CompiledPolicy, CompiledRule } from "../policy/policy.ts";
@@ -29,9 +30,7 @@ export interface Look<T extends OperationState = OperationState> {
 }
 
 /** A walk needs too many looks, because an expression reads the clock, and the time is too long. */
-export class TooManyChanges extends Error {
-  override readonly name = "TooManyChanges";
-}
+export class TooManyChanges extends UsageError {}
 
 export const MAX_LOOKS = 100_000;
 

@@ -7,6 +7,7 @@ import { Fleet } from "../../../../src/cli/fleet/fleet.ts";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
 import { rolloutEdges } from "../../../../src/cli/fleet/rollout-state.ts";
 import { type AwaitedOperation, rolloutHolds } from "../../../../src/cli/simulate/rollout-holds.ts";
+import { UsageError } from "../../../../src/lib/thrown.ts";
 import { TooManyChanges } from "../../../../src/operations/timeline.ts";
 import { rawCluster, rawNamespace, rawOverride, rawRollout } from "../raw.ts";
 
@@ -91,6 +92,10 @@ test("too many edges for the operations end the simulation", () => {
   const message =
     "stages of HookRollouts open and close too often for 1000000 operations: choose a time that ends before 2026-11-21T12:20:00Z";
   assert.throws(() => rolloutHolds(fleet, many, everyMinute(21), { at: AT }), new TooManyChanges(message));
+  assert.ok(
+    new TooManyChanges(message) instanceof UsageError,
+    "exit code 1 means changes that --fail-on names",
+  );
 });
 
 test("only overrides that lift a rollout for one of its Clusters make edges", () => {
