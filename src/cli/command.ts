@@ -162,11 +162,12 @@ export const INSTANTS =
 
 /** As in the windows of policies, a date means its first instant; seconds may be left out with an offset, too. */
 export function instant(text: string): Date {
-  const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
+  const { timeZone: given } = Intl.DateTimeFormat().resolvedOptions();
+  const timeZone = given === "Etc/Unknown" ? undefined : given;
   const ms = parseMoment(text.replace(/(T\d\d:\d\d)(?=Z$|[+-]\d\d:\d\d$)/, "$1:00"), timeZone);
   if (ms !== undefined) return new Date(ms);
   throw new InvalidArgumentError(
-    `Allowed: a date or a time of this machine's zone, ${timeZone}, such as 2026-11-21 or 2026-11-21T12:00, or a time with its offset, such as 2026-11-21T12:00Z or 2026-11-21T12:00+01:00`,
+    `Allowed: a date or a time of this machine's zone, ${timeZone ?? "which is not known"}, such as 2026-11-21 or 2026-11-21T12:00, or a time with its offset, such as 2026-11-21T12:00Z or 2026-11-21T12:00+01:00`,
   );
 }
 
