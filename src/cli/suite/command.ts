@@ -52,7 +52,10 @@ const command = new Command("test")
     "--record <log>",
     "write a suite from an audit log; the paths are the policies, and the Clusters as they were",
   )
-  .option("--write <file>", "with --record: a new file for the suite; default: standard output");
+  .option(
+    "--write <file>",
+    "with --record: a new file for the suite; default: standard output, for a suite in this folder",
+  );
 
 type Flags = FlagsOf<typeof command>;
 
@@ -74,7 +77,7 @@ function checkFlags(flags: Flags): void {
       "--record writes a suite, and runs none: leave out --mutate, --coverage and -o",
     ],
     [
-      flags.coverage === true && (output === "markdown" || flags.mutate === true),
+      flags.coverage === true && (output === "markdown" || output === "junit" || flags.mutate === true),
       "--coverage is for the text report; JSON always has it",
     ],
     [flags.failUnder !== undefined && flags.mutate === undefined, "--fail-under is for --mutate"],

@@ -49,7 +49,7 @@ function shownObject(task: HookTask, tasks: SuiteWorld["tasks"]): unknown {
 
 /** One comparison for each expected value; fields that are not expected may be anything. */
 function compareFields(field: string, expected: unknown, actual: unknown): FieldComparison[] {
-  if (isFields(expected))
+  if (isFields(expected) && (isFields(actual) || Object.keys(expected).length > 0))
     return Object.entries(expected).flatMap(([name, value]) =>
       compareFields(`${field}.${name}`, value, isFields(actual) ? actual[name] : undefined),
     );

@@ -137,7 +137,9 @@ test("--coverage follows the totals", async (t) => {
     stdout,
     /\n1 passed; 1 suite\n\nHookPolicy team-a\/protect\n {2}rule confirmed: Blocked; never Allowed\n/,
   );
-  const { code, stderr } = await hookpolicy(["test", "s.yaml", "--coverage", "-o", "markdown"], { cwd });
-  assert.equal(code, 2);
-  assert.match(stderr, /--coverage is for the text report/);
+  for (const format of ["markdown", "junit"]) {
+    const { code, stderr } = await hookpolicy(["test", "s.yaml", "--coverage", "-o", format], { cwd });
+    assert.equal(code, 2);
+    assert.match(stderr, /--coverage is for the text report/);
+  }
 });

@@ -139,6 +139,13 @@ describe("a task", () => {
     ]);
   });
 
+  test("that never was has no object, not even one of which nothing is said", async () => {
+    const given = [{ call: DELETE, expect: HELD, tasks: [{ name: "tell", phase: "None", object: {} }] }];
+    const [result] = await steps([clean(), clean({ name: "tell" })], given);
+    assert.equal(result?.status, "failed");
+    await passes(clean(), [{ call: DELETE, expect: HELD, tasks: [{ name: "clean", object: {} }] }]);
+  });
+
   test("comes after the one before it in its rule", async () => {
     await passes(
       [clean(), clean({ name: "tell" })],
