@@ -146,7 +146,6 @@ const INSTALL = [
 const GITHUB = `name: hookpolicy
 on:
   pull_request:
-    paths: ["**.yaml", "**.yml", "**.json"]
   push:
     branches: [main]
 permissions:
@@ -195,11 +194,11 @@ const PRE_COMMIT = `repos:
         language: system
         entry: hookpolicy validate . --strict
         pass_filenames: false
-        files: \\.(ya?ml|json)$
+        always_run: true
       - id: hookpolicy-test
         name: hookpolicy test
         language: system
         entry: hookpolicy test tests/
         pass_filenames: false
-        files: ^(policies|tests)/
+        always_run: true
 `;
