@@ -77,7 +77,7 @@ function checkFlags(flags: Flags): void {
       "--record writes a suite, and runs none: leave out --mutate, --coverage and -o",
     ],
     [
-      flags.coverage === true && (output === "markdown" || output === "junit" || flags.mutate === true),
+      flags.coverage === true && (["markdown", "junit"].includes(output) || flags.mutate === true),
       "--coverage is for the text report; JSON always has it",
     ],
     [flags.failUnder !== undefined && flags.mutate === undefined, "--fail-under is for --mutate"],

@@ -117,20 +117,6 @@ test("nothing changes where the same is applied again", async (t) => {
   assert.deepEqual([totals["blockedBefore"], totals["blockedAfter"], totals["skipped"]], [2, 2, 1]);
 });
 
-test("--exclude leaves out what cannot be read in either folder", async (t) => {
-  const template = "{{ if .Values.a }}\nkind: Cluster\n";
-  const files = {
-    ...FLEET,
-    "fleet/charts/a.yaml": template,
-    "new/p.yaml": yaml(policy("other", [nightly])),
-    "new/charts/a.yaml": template,
-  };
-  const args = simulate("-f", "new", ...AT);
-  assert.equal((await onFiles(t, files, args)).code, 2);
-  const { code, stderr } = await onFiles(t, files, [...args, "--exclude", "charts"]);
-  assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
-});
-
 test("a policy that is not applied stays, unless it is pruned", async (t) => {
   const cwd = await folder(t, { ...FLEET, "new/p.yaml": yaml(policy("other", [nightly])) });
   const upgrades = [
@@ -164,21 +150,6 @@ test("an applied override releases, and a policy of Audit would only block", asy
   const [first] = (await json(cwd, "-f", "audit.yaml")).changes;
   assert.equal(first?.after.verdict, "WouldBlock");
   assert.equal(first.after.rules.length, 1);
-});
-
-test("an override that is not created yet is created now where the time begins earlier, and has no effect if it lasts too long", async (t) => {
-  const inHours = (hours: number): string =>
-    `${new Date(Date.now() + hours * 3_600_000).toISOString().slice(0, 19)}Z`;
-  const times = ["--from", inHours(-24), "--to", inHours(24), "--fail-on", "newly-allowed"];
-  for (const [hours, code, warning] of [
-    [160, 1, ""],
-    [170, 0, "warning: HookOverride let-go: lasts longer than 168h from its creation"],
-  ] as const) {
-    const files = { ...FLEET, "o.yaml": yaml(rawOverride("let-go", { expiresAt: inHours(hours) })) };
-    const outcome = await onFiles(t, files, simulate("-f", "o.yaml", ...times));
-    assert.equal(outcome.code, code, outcome.stdout);
-    assert.equal(outcome.stderr.slice(0, 70).startsWith(warning), true, outcome.stderr);
-  }
 });
 
 test("over a time, it is told when the difference begins and how long it lasts in all", async (t) => {
@@ -383,28 +354,6 @@ test("reports a policy that occurs twice with both places", async (t) => {
   assert.match(stderr, /^warning: b\.yaml:2: metadata\.name: HookPolicy \S+ is also at a\.yaml:1: /);
   const { stdout } = await hookpolicy(["validate", "a.yaml", "b.yaml"], { cwd });
   assert.match(stdout, /^b\.yaml:2:\d+: warning: .*is also at a\.yaml:1/m);
-});
-
-test("of two different policies of one name it is unknown which is meant, such as of two environments", async (t) => {
-  const cwd = await folder(t, {
-    "main/fleet.yaml": FLEET["fleet/clusters.yaml"],
-    "main/prod/p.yaml": yaml(policy("protect", [confirmed])),
-    "main/staging/p.yaml": yaml(policy("protect", [confirmed], { mode: "Audit" })),
-  });
-  const commands = [
-    ["simulate", "-f", "main/prod", "--prune", "--against", "main", "--fail-on", "any"],
-    ["explain", "team-a/prod-1", "-f", "main"],
-    ["windows", "-f", "main"],
-    ["rollout", "plan", "-f", "main", "--duration", "1h"],
-  ];
-  for (const args of commands) {
-    const { code, stderr } = await hookpolicy(args, { cwd });
-    assert.equal(code, 2, args[0]);
-    assert.match(
-      stderr,
-      /^error: main\/staging\/p\.yaml:1:\d+: .* is also at main\/prod\/p\.yaml:1, and differs/m,
-    );
-  }
 });
 
 test("--fail-on takes changes of the reason, too", async (t) => {

@@ -1,0 +1,68 @@
+/** What `simulate` makes of the files that it is given. */
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import { folder, yaml } from "../program.ts";
+import { rawCluster, rawNamespace, rawOverride, rawPolicy } from "../raw.ts";
+import { hookpolicy, onFiles } from "../resident.ts";
+
+const policy = (name: string, over: object = {}): object => {
+  const until = [{ name: "approved", annotation: { key: "example.com/ok" } }];
+  return rawPolicy(name, { rules: [{ name: "confirmed", hooks: ["BeforeClusterDelete"], until }], ...over });
+};
+const FLEET = {
+  "fleet/clusters.yaml": yaml(rawNamespace(), rawCluster()),
+  "fleet/policies.yaml": yaml(policy("protect")),
+};
+const simulate = (...args: readonly string[]): string[] => ["simulate", "--against", "fleet", ...args];
+
+test("--exclude leaves out what cannot be read in either folder", async (t) => {
+  const template = "{{ if .Values.a }}\nkind: Cluster\n";
+  const files = {
+    ...FLEET,
+    "fleet/charts/a.yaml": template,
+    "new/p.yaml": yaml(policy("protect")),
+    "new/charts/a.yaml": template,
+  };
+  const args = simulate("-f", "new");
+  assert.equal((await onFiles(t, files, args)).code, 2);
+  const { code, stderr } = await onFiles(t, files, [...args, "--exclude", "charts"]);
+  assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
+});
+
+test("of two different policies of one name it is unknown which is meant, such as of two environments", async (t) => {
+  const cwd = await folder(t, {
+    "main/fleet.yaml": FLEET["fleet/clusters.yaml"],
+    "main/prod/p.yaml": yaml(policy("protect")),
+    "main/staging/p.yaml": yaml(policy("protect", { mode: "Audit" })),
+  });
+  const commands = [
+    ["simulate", "-f", "main/prod", "--prune", "--against", "main", "--fail-on", "any"],
+    ["explain", "team-a/prod-1", "-f", "main"],
+    ["windows", "-f", "main"],
+    ["rollout", "plan", "-f", "main", "--duration", "1h"],
+  ];
+  for (const args of commands) {
+    const { code, stderr } = await hookpolicy(args, { cwd });
+    assert.equal(code, 2, args[0]);
+    assert.match(
+      stderr,
+      /^error: main\/staging\/p\.yaml:1:\d+: .* is also at main\/prod\/p\.yaml:1, and differs/m,
+    );
+  }
+});
+
+test("an override that is not created yet is created now where the time begins earlier, and has no effect if it lasts too long", async (t) => {
+  const inHours = (hours: number): string =>
+    `${new Date(Date.now() + hours * 3_600_000).toISOString().slice(0, 19)}Z`;
+  const times = ["--from", inHours(-24), "--to", inHours(24), "--fail-on", "newly-allowed"];
+  for (const [hours, code, warning] of [
+    [160, 1, ""],
+    [170, 0, "warning: HookOverride let-go: lasts longer than 168h from its creation"],
+  ] as const) {
+    const files = { ...FLEET, "o.yaml": yaml(rawOverride("let-go", { expiresAt: inHours(hours) })) };
+    const outcome = await onFiles(t, files, simulate("-f", "o.yaml", ...times));
+    assert.equal(outcome.code, code, outcome.stdout);
+    assert.equal(outcome.stderr.slice(0, 70).startsWith(warning), true, outcome.stderr);
+  }
+});
