@@ -119,16 +119,13 @@ function evaluateMetadata(gate: MetadataGate, situation: Situation): GateResult 
     return { met: true, reason: "Holds", wanted, observed };
   if (isLeftOpen(spec, found, world.cluster))
     return unevaluable(OBJECTS_UNCLEAR, wanted, `${observed}; ${UID_UNKNOWN}`);
-  return {
-    met: false,
-    reason: WAITING[field],
-    wanted,
-    observed,
-    ...remedyFor(gate, value, situation, target),
-  };
+  return { ...waiting(field), wanted, observed, ...remedyFor(gate, value, situation, target) };
 }
 
-const WAITING = { annotation: "WaitingForAnnotation", label: "WaitingForLabel" } as const;
+function waiting(field: MetadataField): Pick<GateResult, "met" | "reason"> {
+  return { met: false, reason: field === "annotation" ? "WaitingForAnnotation" : "WaitingForLabel" };
+}
+
 const UID_UNKNOWN = "the files do not say the Cluster's uid: write its metadata.uid";
 
 function isLeftOpen(
