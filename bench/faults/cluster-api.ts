@@ -21,7 +21,7 @@ export const CLUSTER_API: Scenario = {
   settle: async (lab) => {
     await registerExtension(lab.cp, { name: "hookpolicy", url: `https://127.0.0.1:${lab.service.port}/` });
     await lab.addClusters(TEAM, numbered(24, HELD));
-    // Once Cluster API has begun to create one, nobody waits for its answer, and a call about it is held.
+    // Once Cluster API has begun to create one, no release is wanted any more, and a call about it is held.
     await lab.addClusters(TEAM, numbered(7, "approved"), { satisfied: "Maybe" }, APPROVED_AT_ONCE);
   },
   inject: ({ clusterApi }) => clusterApi?.stop("SIGKILL"),

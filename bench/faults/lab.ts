@@ -182,6 +182,14 @@ export class Lab {
     return added;
   }
 
+  /** From now on, calls are about the Clusters as they are. */
+  async readAgain(): Promise<void> {
+    await inParallel(this.subjects, 10, async (subject) => {
+      const body = bodyOf(await this.cp.get(clusterRef(subject.namespace, subject.name)));
+      subject.bodies = [body, body];
+    });
+  }
+
   of(namespace: string): readonly Subject[] {
     return this.subjects.filter((subject) => subject.namespace === namespace);
   }

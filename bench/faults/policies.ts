@@ -50,6 +50,7 @@ export const POLICIES: readonly Scenario[] = [
       await inParallel(lab.subjects, 10, async ({ namespace, name }) => {
         await lab.cp.delete(clusterRef(namespace, name));
       });
+      await lab.readAgain();
     },
     inject: async (lab) => {
       lab.inBackground(500, async () => {

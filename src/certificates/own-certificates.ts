@@ -151,12 +151,14 @@ export class OwnCertificates {
     const signing = authority && usableAuthority(authority, now());
     const next = (): Action =>
       nextAction(this.#stored, names, { now: now(), trustedSince: this.#trustedSince });
-    if (signing && this.#leads() && next() === "AwaitTrust" && (await this.#isTrusted(signing, signal))) {
+    let action = next();
+    if (signing && this.#leads() && action === "AwaitTrust" && (await this.#isTrusted(signing, signal))) {
       const isKnown = this.#authority?.fingerprint256 === signing.fingerprint256;
       this.#trustedSince = (isKnown ? trustedBefore : undefined) ?? now();
+      action = next();
     }
     this.#authority = signing;
-    return next();
+    return action;
   }
 
   #leads(): boolean {

@@ -23,7 +23,8 @@ export interface CertificateWorld extends Surroundings {
 }
 
 export function certificateWorld(surroundings: Surroundings): CertificateWorld {
-  const { webhookServiceName, webhookConfiguration: name, ...settings } = surroundings.settings;
+  const { settings } = surroundings;
+  const { webhookServiceName, webhookConfiguration: name } = settings;
   const namespace = ownNamespace(settings);
   const host = `${webhookServiceName}.${namespace}.svc`;
   const names = [host, `${host}.cluster.local`] as const;

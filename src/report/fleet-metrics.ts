@@ -16,7 +16,7 @@ import type { Makers, MetricsWorld, Sample } from "./metric-makers.ts";
 /** From a check to the backup of a large fleet. */
 const TASK_BUCKETS = [1, 5, 15, 30, 60, 300, 900, 1800, 3600, 4 * 3600, 24 * 3600];
 
-// oxlint-disable-next-line typescript/explicit-module-boundary-types -- as of makers()
+// oxlint-disable-next-line typescript/explicit-module-boundary-types -- inferred: the names of the metrics are its type
 export function fleetMetrics({ mirror, histogram }: Makers) {
   mirror("hookpolicy_tasks", ({ tasks }) => countTasks(tasks), {
     help: "HookTasks of operations that are not over, by phase.",

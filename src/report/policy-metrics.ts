@@ -17,7 +17,7 @@ import type { Makers, MetricsWorld, Sample } from "./metric-makers.ts";
 /** From a decision in the same turn of the event loop to one behind ten thousand others. */
 const LATENCY_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-// oxlint-disable-next-line typescript/explicit-module-boundary-types -- as of makers()
+// oxlint-disable-next-line typescript/explicit-module-boundary-types -- inferred: the names of the metrics are its type
 export function policyMetrics({ mirror, mirrorCounter, histogram }: Makers, surveyed: Surveyed) {
   const byPolicy = <Name extends keyof ByPolicy>(name: Name) =>
     surveyed((survey): ByPolicy[Name]["samples"] => survey.byPolicy[name].samples);

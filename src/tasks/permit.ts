@@ -100,7 +100,7 @@ export function permitOf(task: HookTask, world: PermitWorld): Permit {
 
 type Known = PermitWorld & { readonly cluster: Cluster; readonly policy: CompiledPolicy };
 
-/** Of a policy that has the task. */
+/** What a policy that has the task lets it do. */
 function permitIn({ spec, metadata }: HookTask, known: Known): Permit {
   const { cluster, policy, served } = known;
   // Its ServiceAccount would be another one of the same name.

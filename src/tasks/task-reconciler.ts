@@ -81,8 +81,9 @@ export class TaskReconciler {
     }
     if (!leading() || !loaded()) {
       // Changes in memory are ignored until then, and another replica may send requests.
-      const memo = this.#memos.get(key);
-      if (memo !== undefined) this.#memos.set(key, { inTheWay: memo.inTheWay, cleanedUp: memo.cleanedUp });
+      const { inTheWay, cleanedUp } = this.#memos.get(key) ?? {};
+      if (inTheWay === undefined && cleanedUp === undefined) this.#memos.delete(key);
+      else this.#memos.set(key, { inTheWay, cleanedUp });
       return { requeueAfterMs: followMs(known) };
     }
     const { outline } = known;
@@ -106,7 +107,7 @@ export class TaskReconciler {
   #next(known: StoredTask, task: HookTask): NextStep {
     const { memory, permits, now } = this.#options;
     const isOver = permits.isOver(task, permits.clusterOf(task.spec.clusterRef));
-    const memo = this.#memoOf(task);
+    const memo = this.#memos.get(namespacedName(task.metadata)) ?? {};
     if (!isOver) memo.overSinceMs = undefined;
     return nextStep({
       task,

@@ -158,8 +158,7 @@ describe("a Cluster whose rules speak at admission", () => {
   test("is deleted in the foreground or with orphans only if no hook would hold it, also where its Namespace opts out", async () => {
     const [namespace, name] = ["fg-asked", "c1"];
     await applyPolicy(cp, policyRef(namespace, "protect"), { rules: [approvalRule("BeforeClusterDelete")] });
-    const kept = { "hooks.example.com/kept": "true" }; // Cluster API removes its last mark with all annotations
-    await createCluster(cp, { namespace, name, annotations: kept });
+    await createCluster(cp, { namespace, name });
     await isCreated(cp, namespace, name);
     await provision(cp, namespace, name);
     const labels = { "hookpolicy.dev/foreground-deletion": "allowed" };

@@ -12,7 +12,6 @@ import {
   createCluster,
   deleteCluster,
   installLab,
-  KEPT,
   provision,
   topologyMessage,
   upgrade,
@@ -138,7 +137,7 @@ export async function extensionBeside(
 export async function protectedCluster(cp: ControlPlane, namespace: string, hook: HookName): Promise<Ref> {
   const policy = policyRef(namespace, "protect");
   await applyPolicy(cp, policy, { rules: [approvalRule(hook)] });
-  await createCluster(cp, { namespace, name: "c1", annotations: KEPT });
+  await createCluster(cp, { namespace, name: "c1" });
   await provision(cp, namespace, "c1");
   return policy;
 }

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { after, describe, test } from "node:test";
 import { ApiError, type KubeObject, type Ref, isRefused } from "../controlplane/client.ts";
-import { clusterRef, createCluster, KEPT, provision, waitUntilGone } from "../controlplane/lab.ts";
+import { clusterRef, createCluster, provision, waitUntilGone } from "../controlplane/lab.ts";
 import { CLUSTER_API, LAB_CONTROL_PLANE, LAB_INFRASTRUCTURE } from "../controlplane/lab-kinds.ts";
 import { applyPolicy, approvalRule, approve, policyRow, policyRef } from "../controlplane/policies.ts";
 import { isCreated, isSeenByCollector, sharedFleet } from "./fleet.ts";
@@ -35,7 +35,7 @@ after(async () => await cp.stop());
 /** With a control plane, an infrastructure and workers, under a policy that holds its deletion. */
 async function protectedCluster(ns: string): Promise<Ref> {
   await applyPolicy(cp, policyRef(ns, "protect"), { rules: [approvalRule(HOOK)] });
-  await createCluster(cp, { namespace: ns, name: NAME, workers: true, annotations: KEPT });
+  await createCluster(cp, { namespace: ns, name: NAME, workers: true });
   await isCreated(cp, ns, NAME);
   await provision(cp, ns, NAME);
   await cp.waitFor("the workers", async () => (await owned(ns)).length === OWNED.length);

@@ -190,10 +190,15 @@ describe("a HookOverride", () => {
     await cp.waitFor("no policy to hold it", async () => /could not confirm/.test(await said()));
     proxy.stallWatches(/hookoverrides/);
     await cp.delete(ref);
+    // Before the stalled watch is given up, and memory hears of the deletion.
     const policyHolds = async (): Promise<boolean> => /^HookPolicy deleted\/p/.test(await said());
-    await cp.waitFor("the policy to hold it: memory has the override, the API server has not", policyHolds);
+    await cp.waitFor(
+      "the policy to hold it: memory has the override, the API server has not",
+      policyHolds,
+      30_000,
+    );
     const again = await override("deleted", { hooks: ["BeforeClusterDelete"] });
-    await cp.waitFor("the policy to hold it: the override is another one of its name", policyHolds);
+    await cp.waitFor("the policy to hold it: the override is another one of its name", policyHolds, 30_000);
     await cp.delete(again);
     proxy.resume();
     await policyRow(cp, policy, "c1", HOOK);

@@ -7,7 +7,7 @@ import { ApiError, type Client, type KubeObject, type Ref, isRefused } from "../
 import { installClusterApi } from "../controlplane/cluster-api.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import { registerExtension } from "../controlplane/extension.ts";
-import { clusterRef, createCluster, installLab, KEPT, provision } from "../controlplane/lab.ts";
+import { clusterRef, createCluster, installLab, provision } from "../controlplane/lab.ts";
 import { installHookPolicy, startOperator } from "../controlplane/operator.ts";
 import { createAccountWith } from "../controlplane/rights.ts";
 
@@ -107,7 +107,7 @@ export async function running(
   namespace: string,
   labels: Readonly<Record<string, string>> = {},
 ): Promise<Ref> {
-  await createCluster(cp, { namespace, name: "c1", labels, annotations: KEPT });
+  await createCluster(cp, { namespace, name: "c1", labels });
   await provision(cp, namespace, "c1");
   await cp.waitFor("the Cluster to be up", async () => {
     const cluster = await cp.get(clusterRef(namespace, "c1"));

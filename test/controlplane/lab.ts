@@ -22,6 +22,7 @@ export interface LabCluster {
   readonly namespace: string;
   readonly name: string;
   readonly labels?: Readonly<Record<string, string>>;
+  /** Default: KEPT */
   readonly annotations?: Readonly<Record<string, string>>;
   /** Default: FIRST_VERSION */
   readonly version?: string;

@@ -282,8 +282,9 @@ describe("with helm", () => {
     }
   });
 
-  test("helm uninstall fails while a Cluster is held, and changes nothing", async () => {
+  test("helm uninstall fails while a Cluster is held, and changes nothing", async (t) => {
     operator.daemon.signal("SIGSTOP"); // it takes back what it has not written
+    t.after(() => operator.daemon.signal("SIGCONT"));
     await cp.patchStatus(POLICY, { decisions: [HELD_ROW] });
     const uninstalled = helmIn(cp, "uninstall", ...RELEASE);
     await Promise.all([
@@ -295,7 +296,6 @@ describe("with helm", () => {
     ]);
     for (const ref of [EXTENSION, WEBHOOKS]) assert.ok(await cp.find(ref), ref.kind);
     await cp.patchStatus(POLICY, { decisions: [] });
-    operator.daemon.signal("SIGCONT");
   });
 
   test("uninstalling unregisters, stops and releases in this order, and keeps CRDs and policies", async () => {
