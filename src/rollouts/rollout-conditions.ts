@@ -68,8 +68,8 @@ function selectsNothing({ stages }: CompiledRollout, members: readonly Member[])
   const empty = stages.find((stage) => !selecting.has(stage));
   if (empty === undefined) return undefined;
   const isWaitedFor = stopsLaterStages(empty.minSucceeded, stages.indexOf(empty), stages.length);
-  const wait = isWaitedFor ? ", and later stages wait until it does" : "";
-  return `stage ${empty.name} selects no Cluster${wait}: check its selectors and the labels, or remove the stage`;
+  const wait = isWaitedFor ? ", and later stages wait for it at versions for which it has not passed" : "";
+  return `stage ${empty.name} selects no Cluster${wait}: check its selectors and the labels, or set its minSucceeded to 0 and its minSuccessTime to 0s`;
 }
 
 /** Whether later stages wait for a stage without a Cluster. */

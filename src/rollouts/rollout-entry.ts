@@ -246,7 +246,10 @@ export class RolloutEntry {
    */
   #isHeld({ cluster, member, isOpen }: AskedOperation): boolean {
     if (this.#world.decider.policiesHold(cluster, this.hook) || this.#isLifted(cluster)) return false;
-    return !isOpen || !(this.queue.mayBegin(member.metadata.uid) || this.hasRoom(member));
+    const { uid } = member.metadata;
+    // A slot that it has is exchanged for one to the version that it wants now.
+    const hasSlot = this.#queued?.slots.has(uid) === true;
+    return !isOpen || !(hasSlot || this.queue.mayBegin(uid) || this.hasRoom(member));
   }
 
   #isLifted(cluster: Cluster): boolean {

@@ -14,7 +14,7 @@ import { compareText } from "../lib/compare-text.ts";
 import { namespacedName } from "../lib/keys.ts";
 import { printable } from "../lib/printable.ts";
 import { hasWorkersBehind, pinnedBehind } from "../operations/workers-behind.ts";
-import { timestamp } from "../lib/instant.ts";
+import { after, timestamp } from "../lib/instant.ts";
 import { truncate } from "../lib/truncate.ts";
 import { type Health, wants } from "./health.ts";
 import { neededOf, needsNone, toleratedOf } from "./limit.ts";
@@ -32,6 +32,8 @@ export interface MemberState {
   readonly hasReached: boolean;
   /** Whether it has been unhealthy for long enough to count as failed. */
   readonly lastsUnhealthy: boolean;
+  /** Whether this leader has seen it healthy. */
+  readonly wasHealthy?: boolean;
   /** Whether it shows that Cluster API waits for an answer about it. */
   readonly isAwaited: boolean;
 }
@@ -80,7 +82,8 @@ export function stagesOf(
     const { counts, isMet, awaited } = countStage(own, slots, { version, stage, rollout, unknown });
     const { name } = stage;
     const closed = soaksAnew ? undefined : closedStage(stage, known, now);
-    const isLeft = closed !== undefined && own.length + unknown === 0;
+    // One that is closed stays so: whoever takes its unhealthy Cluster away opens nothing.
+    const isLeft = closed !== undefined && known?.passed === true && own.length + unknown === 0;
     if (!isMet && !isLeft) {
       const waitsFor = mayWait ? awaited().slice(0, MAX_AWAITED) : [];
       mayWait = false;
@@ -100,9 +103,23 @@ function metStage(
   known: KnownStage,
   now: Date,
 ): Pick<RolloutStageStatus, "soakingSince" | "passed"> {
-  const soakingSince = (soaksAnew ? undefined : known?.soakingSince) ?? timestamp(now);
-  const passed = (isPresent || known?.passed === true) && hasSoaked(stage, soakingSince, now);
-  return { soakingSince, passed };
+  const mayPass = isPresent || known?.passed === true;
+  const before = soaksAnew ? undefined : known;
+  const soakingSince = soakedSince(stage, before, mayPass, now) ?? timestamp(now);
+  return { soakingSince, passed: mayPass && hasSoaked(stage, soakingSince, now) };
+}
+
+/** One that was closed does not soak again, unless for longer, and the time for which it was closed is none of a soak. */
+function soakedSince(
+  stage: CompiledStage,
+  known: KnownStage,
+  mayPass: boolean,
+  now: Date,
+): string | undefined {
+  const since = known?.soakingSince;
+  if (known?.closed !== true) return since;
+  if (!hasSoaked(stage, since, now)) return undefined;
+  return mayPass ? timestamp(after(now, -stage.minSuccessTimeMs)) : since;
 }
 
 /** What stays of one that had passed, so that it does not soak again; `undefined`: it had not, for as long as it soaks now. */

@@ -80,6 +80,8 @@ const MAX_READS = 8;
 interface Look {
   readonly reached: Map<string, string>;
   readonly unhealthySince: Map<string, number>;
+  /** Those that have been healthy. */
+  readonly healthy: Set<string>;
 }
 
 /** What this replica remembers of a rollout; its times are monotonic milliseconds. */
@@ -106,7 +108,7 @@ interface RolloutReading {
   readonly began?: number;
 }
 
-const newLook = (): Look => ({ reached: new Map(), unhealthySince: new Map() });
+const newLook = (): Look => ({ reached: new Map(), unhealthySince: new Map(), healthy: new Set() });
 
 export class RolloutReconciler {
   readonly #options: RolloutReconcilerOptions;
@@ -230,6 +232,7 @@ export class RolloutReconciler {
     const health = entry.health(cluster);
     const version = reachedVersion(cluster, health, before.reached);
     if (version !== undefined) look.reached.set(uid, version);
+    if (health === "Healthy" || before.healthy.has(uid)) look.healthy.add(uid);
     const nowMs = this.#options.nowMs();
     const since = countsAsUnhealthy(entry, cluster, health)
       ? (before.unhealthySince.get(uid) ?? nowMs)
@@ -241,6 +244,7 @@ export class RolloutReconciler {
       health,
       hasReached: version !== undefined || isAtVersion(cluster),
       lastsUnhealthy: since !== undefined && nowMs - since >= UNHEALTHY_MS,
+      wasHealthy: look.healthy.has(uid),
       isAwaited: entry.awaits(cluster),
     };
   }

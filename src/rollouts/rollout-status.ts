@@ -245,7 +245,10 @@ function failuresNow(
   const told = [...failed, ...changed];
   const unhealthy = members
     .filter(({ lastsUnhealthy }) => lastsUnhealthy)
-    .filter((state) => !isYoung(rollout, state, now) || byUID.has(state.member.metadata.uid))
+    .filter(
+      (state) =>
+        state.wasHealthy === true || !isYoung(rollout, state, now) || byUID.has(state.member.metadata.uid),
+    )
     .filter((state) => {
       const who = whoIs(rollout, state);
       return !told.some((failure) => isOf(failure, who));

@@ -216,7 +216,12 @@ test("a HookRollout waits for a canary whose workers are pinned, and says which"
       stages: [{ name: "canary", clusterSelector: { matchLabels: { wave: "canary" } } }, { name: "rest" }],
     },
   });
-  const { generation } = (await cp.get(ref)).metadata;
+  const infrastructureRef = {
+    apiGroup: "infrastructure.cluster.x-k8s.io",
+    kind: "LabCluster",
+    name: "canary",
+  };
+  const { generation } = (await cp.patch(ref, { spec: { infrastructureRef } })).metadata;
   const now = new Date().toISOString();
   const condition = (type: string): object => ({
     type,
@@ -226,7 +231,8 @@ test("a HookRollout waits for a canary whose workers are pinned, and says which"
     observedGeneration: generation,
     lastTransitionTime: now,
   });
-  await cp.patchStatus(ref, { conditions: [condition("TopologyReconciled"), condition("Available")] });
+  const types = ["ControlPlaneInitialized", "TopologyReconciled", "Available"];
+  await cp.patchStatus(ref, { conditions: types.map(condition) });
   await cp.waitFor("the stage to name the pinned workers", async () => {
     const stages = (await cp.get(CANARY_ROLLOUT))["status"]?.targets?.[0]?.stages ?? [];
     const [canary] = stages;

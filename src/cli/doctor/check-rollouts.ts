@@ -160,7 +160,7 @@ function withoutClusters({ compiled }: FleetRollout, members: readonly Cluster[]
     .filter((stage) => !stages.includes(stage))
     .map(({ name }) => ({
       detail: `stage ${name} of HookRollout ${compiled.name}`,
-      remedy: advice`correct its clusterSelector or the labels, or remove the stage: ${run(`hookpolicy rollout status ${compiled.name}`)}`,
+      remedy: advice`correct its clusterSelector or the labels, or set its minSucceeded to 0 and its minSuccessTime to 0s: ${run(`hookpolicy rollout status ${compiled.name}`)}`,
     }));
 }
 

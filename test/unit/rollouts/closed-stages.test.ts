@@ -76,7 +76,7 @@ describe("a stage that has passed is closed, and passes again without another so
       replica.time.now = new Date(NOW.getTime() + 60_000);
       await looksLike(replica, CLOSED);
       undo();
-      await looksLike(replica, OPEN);
+      await looksLike(replica, [true, undefined, "2026-11-23T11:01:00Z"]);
     });
 
   test("but only once a read has proven it", async () => {
@@ -100,6 +100,18 @@ describe("a stage soaks anew", () => {
       await looksLike(replicaWith(row, { clusters: [ill], soak: "2h" }), ANEW);
   });
 
+  test("if it has to soak for longer once it is met again, for the time that it was closed does not count", async () => {
+    const replica = replicaWith({ closed: true });
+    replica.time.now = new Date(NOW.getTime() + 24 * 3600_000);
+    const opened = "2026-11-24T11:00:00Z";
+    await looksLike(replica, [true, undefined, opened]);
+    const raised = replicaWith({ ...PASSED, soakingSince: opened }, { soak: "2h" });
+    raised.time.now = replica.time.now;
+    await looksLike(raised, [false, undefined, opened]);
+    const now = "2026-11-23T12:00:00Z";
+    await looksLike(replicaWith({ closed: true }, { soak: "2h" }), [false, undefined, now]);
+  });
+
   test("once the members of the rollout are others, or its status was lost", async () => {
     for (const row of [PASSED, { closed: true }])
       for (const clusters of [[ill], []]) {
@@ -110,8 +122,9 @@ describe("a stage soaks anew", () => {
 });
 
 describe("a stage without Clusters", () => {
-  test("stays passed if it had passed", async () => {
-    for (const row of [PASSED, { closed: true }]) await looksLike(replicaWith(row, { clusters: [] }), OPEN);
+  test("stays passed if it had passed, and closed if it was closed", async () => {
+    await looksLike(replicaWith(PASSED, { clusters: [] }), OPEN);
+    await looksLike(replicaWith({ closed: true }, { clusters: [] }), CLOSED);
   });
 
   test("does not pass if it had not", async () => {

@@ -75,6 +75,14 @@ describe("beside an upgrade, a Cluster that is being created", () => {
     assert.deepEqual(await waitsFor(newborn()), [["new", "Unhealthy"]]);
   });
 
+  test("has failed if it has been healthy", async () => {
+    const replica = beside(newborn({}, {}));
+    await replica.reconciled();
+    replica.put(newborn());
+    const status = await later(replica);
+    assert.deepEqual([named(status), halted(status)], [["new"], "True"]);
+  });
+
   test("has failed once it is as old as progressDeadline", async () => {
     const status = await later(beside(newborn()), 58);
     assert.deepEqual([named(status), halted(status)], [["new"], "True"]);
