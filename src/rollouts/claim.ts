@@ -48,7 +48,7 @@ export type ClaimResult =
  * A Cluster that took its slot this long ago and has not begun cannot renew its claim, and waits until the claim has ended.
  * Until then each call renews it, because Cluster API has to find the slot when it calls again.
  */
-const RENEWABLE_MS = 60_000;
+export const RENEWABLE_MS = 60_000;
 const GRACE_MS = 5000;
 
 /** How long a Cluster stays in the queue without a call. */

@@ -30,7 +30,16 @@ import {
   type SinceOf,
   waitingSince,
 } from "./asked-operation.ts";
-import { graceOf, isBegun, isRenewable, keepsSlot, ownClaim, claimRefusal, whoBegins } from "./claim.ts";
+import {
+  graceOf,
+  isBegun,
+  isRenewable,
+  keepsSlot,
+  ownClaim,
+  claimRefusal,
+  whoBegins,
+  RENEWABLE_MS,
+} from "./claim.ts";
 import { type Health, healthOf } from "./health.ts";
 import { closedFor, type Hold, holdOf, holdOfUnknown, holdText, liftingOverride } from "./hold.ts";
 import { type Member, memberOf, readsNamespaceLabels, targetOf } from "./member.ts";
@@ -90,8 +99,6 @@ interface RememberedCluster {
 const REFRESH_SHARE = 20;
 /** And after this long at the earliest, if nothing but the time has changed. */
 const REST_MS = 2000;
-/** A slot that ends sooner was not left unused. */
-const UNUSED_MS = 60_000;
 
 export class RolloutEntry {
   readonly queue = new RolloutQueue();
@@ -144,7 +151,8 @@ export class RolloutEntry {
     const kept = new Set(running.map(({ uid }) => uid));
     for (const { uid, markedAt, renewedAt } of this.status?.running ?? []) {
       if (kept.has(uid) || markedAt !== undefined) continue;
-      if (now().getTime() - Date.parse(renewedAt) >= UNUSED_MS) this.queue.putBehind(uid, nowMs());
+      // One that ends sooner was not left unused.
+      if (now().getTime() - Date.parse(renewedAt) >= RENEWABLE_MS) this.queue.putBehind(uid, nowMs());
     }
   }
 
