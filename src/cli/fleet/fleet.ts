@@ -63,6 +63,8 @@ export interface FleetOptions {
   readonly now: Date;
   /** The creation time of overrides that are not created yet; default: `now`. */
   readonly created?: Date;
+  /** Whether the override of this name can mean a Cluster whose uid is not known, although it names a uid; default: each can. */
+  readonly canMeanUnknown?: (override: string) => boolean;
   /**
    * Whether the objects are complete, as in a test suite: a kind without objects has none. Otherwise such a kind is
    * unknown, and gates that look for it are not evaluable.
@@ -320,8 +322,10 @@ function fillOverrides(
     if (!names.has(object.metadata.name)) overrides.set(object.metadata.name, undefined);
   return objects.map((object) => {
     const given = compiledOverride(object, options.maxOverrideMs);
-    const { uid: _, ...place } = given.clusterRef;
-    const compiled = hasNoUID(namespacedName(place)) ? { ...given, clusterRef: place } : given;
+    const cluster = namespacedName(given.clusterRef);
+    const isMeant = hasNoUID(cluster) && (options.canMeanUnknown?.(given.name) ?? true);
+    const clusterRef = { ...given.clusterRef, uid: madeUpUID(cluster) };
+    const compiled = isMeant ? { ...given, clusterRef } : given;
     overrides.set(compiled.name, object, compiled);
     return compiled;
   });

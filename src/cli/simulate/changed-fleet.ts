@@ -6,6 +6,7 @@ import { emptySelections, clusterPlaces } from "../fleet/selections.ts";
 import { Fleet, type FleetOptions, type FleetPolicy } from "../fleet/fleet.ts";
 import { holderRef, identityOf, ownKind, type RawObject } from "../fleet/kinds.ts";
 import { policyName } from "../../policy/policy-ref.ts";
+import { viewMetadata } from "../../views/cluster.ts";
 import { type PolicyEdit, editOf } from "../../operations/timers.ts";
 import { changedRules, type SpecChange, specChanges } from "./spec-changes.ts";
 
@@ -38,8 +39,11 @@ export function fleetPair(
     (object) => ownKind(object) === undefined && !byIdentity.has(identityOf(object)),
   );
   const future = [...kept, ...updated];
-  const after = new Fleet(future, options);
-  const before = new Fleet([...present, ...extra], options);
+  // One that is there already can mean an earlier Cluster, and on an API server only new Clusters have no uid.
+  const standing = new Set(present.filter(isOverride).map(nameIn));
+  const canMeanUnknown = (name: string): boolean => options.objects === undefined && !standing.has(name);
+  const after = new Fleet(future, { ...options, canMeanUnknown });
+  const before = new Fleet([...present, ...extra], { ...options, canMeanUnknown });
   return {
     before,
     after,
@@ -48,6 +52,14 @@ export function fleetPair(
     changed: changedRules(present, future),
     selectsNothing: selectsNothing(applied, after),
   };
+}
+
+function isOverride(object: RawObject): boolean {
+  return ownKind(object) === "HookOverride";
+}
+
+function nameIn({ metadata }: RawObject): string {
+  return viewMetadata(metadata).name;
 }
 
 function selectsNothing(applied: readonly RawObject[], after: Fleet): string[] {

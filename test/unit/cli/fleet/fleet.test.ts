@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { admitted, requestOf } from "../../../../src/cli/fleet/admission-request.ts";
 import { Fleet, type FleetOptions } from "../../../../src/cli/fleet/fleet.ts";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
 import type { HookCall } from "../../../../src/api/runtime-hooks.ts";
@@ -113,6 +114,22 @@ test("an override that names a uid has an effect on a Cluster whose uid no file 
   assert.equal(verdict(fleet(given(), { complete: true })).verdict, "Allowed");
   assert.equal(verdict(fleet(given("2f51"))).verdict, "Allowed");
   assert.equal(verdict(fleet(given("4711"))).verdict, "Blocked");
+});
+
+test("an override that names a uid does not let a Cluster be created again", () => {
+  const clusterRef = { namespace: "team-a", name: "prod-1", uid: "2f51" };
+  const rule = { name: "held", hooks: ["BeforeClusterCreate"], admission: "Deny", until: [byUID] };
+  const hooks = ["BeforeClusterCreate"];
+  const world = fleet([
+    RAW_POLICIES.HookPolicy("a", { rules: [rule] }),
+    clusterWith(),
+    rawOverride("o", { clusterRef, hooks, expiresAt: "2026-11-27T12:00:00Z" }),
+  ]);
+  const [cluster] = world.clusters();
+  assert.ok(cluster !== undefined);
+  const requested = requestOf("Create", cluster);
+  assert.ok("call" in requested);
+  assert.equal(admitted(world, requested, NOW).verdict, "Denied");
 });
 
 test("an override that the operator has refused as too long has no effect, until it is another one", () => {

@@ -66,3 +66,17 @@ test("an override that is not created yet is created now where the time begins e
     assert.equal(outcome.stderr.slice(0, 70).startsWith(warning), true, outcome.stderr);
   }
 });
+
+test("an override that is there already does not count for a Cluster of its name without a uid, but a new one does", async (t) => {
+  const clusterRef = { namespace: "team-a", name: "prod-1", uid: "2f51" };
+  const expiresAt = new Date(Date.now() + 3_600_000).toISOString().replace(/\.\d+/, "");
+  const override = yaml(rawOverride("let-go", { clusterRef, expiresAt }));
+  const looser = yaml(rawCluster(), policy("protect", { mode: "Audit" }));
+  const main = { "fleet/policies.yaml": FLEET["fleet/policies.yaml"], "fleet/o.yaml": override };
+  const args = simulate("-f", "new", "--prune", "--fail-on", "newly-allowed");
+  const recreated = await onFiles(t, { ...main, "new/all.yaml": looser }, args);
+  assert.match(recreated.stdout, /^newly allowed: BeforeClusterDelete$/m);
+  assert.equal(recreated.code, 1);
+  const applied = { ...FLEET, "new/o.yaml": override, "new/p.yaml": FLEET["fleet/policies.yaml"] };
+  assert.equal((await onFiles(t, applied, args)).code, 1);
+});
