@@ -1,6 +1,7 @@
 /** Finds what keeps the HookOverrides of files from having an effect. */
 
 import type { HookOverride } from "../../api/hook-policy.ts";
+import { fieldsOf, textOf } from "../../lib/fields.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import { compileOverride } from "../../policy/compile-override.ts";
 import { missingTargets, type Targets, UID } from "../../policy/override-targets.ts";
@@ -10,6 +11,7 @@ import { NAMES_NOTHING, OVERRIDE_EXPIRED } from "../../policy/validation/accepte
 import { viewMetadata } from "../../views/cluster.ts";
 import { holderRef, isCluster, ownKind, type RawObject, viewOverride } from "./kinds.ts";
 import type { ClusterName } from "./live-cluster.ts";
+import type { SourceObject } from "../files/parsed.ts";
 
 interface KnownTargets {
   /** Their uids: a Cluster in Git has none. */
@@ -47,6 +49,26 @@ export function namesNothing(
     id: NAMES_NOTHING,
     message: path === UID ? message : `${message} in the files`,
   }));
+}
+
+/** Of two overrides with different uids, at most one means the Cluster, and a Cluster without a uid does not tell which. */
+export function otherUIDs(
+  overrides: readonly SourceObject[],
+  objects: readonly RawObject[],
+): ReadonlyMap<SourceObject, FieldError> {
+  const { clusters } = knownTo(objects);
+  const uids = new Map<string, string>();
+  const found = new Map<SourceObject, FieldError>();
+  for (const source of overrides.filter(({ object }) => ownKind(object) === "HookOverride")) {
+    const { namespace, name, uid } = fieldsOf(fieldsOf(source.object["spec"])["clusterRef"]);
+    const place = namespacedName({ namespace: textOf(namespace), name: textOf(name) });
+    if (typeof uid !== "string" || !clusters.has(place) || clusters.get(place) !== undefined) continue;
+    const first = uids.get(place) ?? uid;
+    uids.set(place, first);
+    const message = `another override names ${first}, and Cluster ${place} has no uid in the files: write its metadata.uid`;
+    if (uid !== first) found.set(source, { path: UID, message });
+  }
+  return found;
 }
 
 interface Lifetime {

@@ -8,6 +8,7 @@ import {
   type SourceError,
   unbuiltIn,
 } from "../fleet/cluster-files.ts";
+import { otherUIDs } from "../fleet/idle-overrides.ts";
 import type { LoadedFiles } from "../files/load.ts";
 import { viewMetadata } from "../../views/cluster.ts";
 import { found } from "../../lib/quoted-value.ts";
@@ -53,8 +54,10 @@ export function objectProblems(
   const unbuilt = unbuiltIn(sources, kustomizations, countsBeside(all));
   const clusters = clusterProblems(sources, unbuilt, policies);
   const twice = otherPlaces(namedOwn(sources).filter((source) => !unbuilt.changed.has(source)));
+  const uids = otherUIDs(sources, all);
   const single = sources.flatMap((source) => {
-    const problem = kindProblem(source.object) ?? clusters.get(source) ?? twice.get(source);
+    const problem =
+      kindProblem(source.object) ?? clusters.get(source) ?? twice.get(source) ?? uids.get(source);
     const problems = problem === undefined ? ownProblems(source.object) : [problem];
     return problems.map((each) => ({ source, ...each }));
   });

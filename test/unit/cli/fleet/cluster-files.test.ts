@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import { folder } from "../program.ts";
-import { rawCluster, rawFleetPolicy, rawPolicy, rawRollout } from "../raw.ts";
-import { hookpolicy } from "../resident.ts";
+import { rawCluster, rawFleetPolicy, rawOverride, rawPolicy, rawRollout } from "../raw.ts";
+import { hookpolicy, onFiles } from "../resident.ts";
 
 const cluster = (
   metadata: object,
@@ -172,4 +172,27 @@ describe("an object that stands twice in files, with differences,", () => {
     const cwd = await folder(t, { ...files, "policy.yaml": POLICY, "rollout.yaml": ROLLOUT });
     for (const args of COMMANDS) assert.notEqual((await hookpolicy(args, { cwd })).code, 2, args[0]);
   });
+});
+
+test("two overrides with different uids for a Cluster that has none are an error", async (t) => {
+  const override = (name: string, uid: string): string =>
+    JSON.stringify(
+      rawOverride(name, {
+        clusterRef: { namespace: "team-a", name: "prod-1", uid },
+        expiresAt: "2026-12-02T20:00:00Z",
+      }),
+    );
+  const explain = ["explain", "team-a/prod-1", "-f", ".", "--hook", "BeforeClusterDelete"];
+  const given = (uid: string, metadata: object = {}) => ({
+    "a.yaml": [POLICY, cluster(metadata), override("a", "u1")].join("\n---\n"),
+    "b.yaml": override("b", uid),
+  });
+  const { code, stderr } = await onFiles(t, given("u2"), explain);
+  assert.equal(code, 2);
+  assert.match(
+    stderr,
+    /b\.yaml:1:\d+: spec\.clusterRef\.uid: another override names u1, .*write its metadata\.uid/,
+  );
+  assert.equal((await onFiles(t, given("u1"), explain)).code, 0);
+  assert.equal((await onFiles(t, given("u2", { uid: "u2" }), explain)).code, 0);
 });
