@@ -58,8 +58,8 @@ export function differences(
 }
 
 /**
- * A change is unknown if a changed rule is not evaluable on either side, or if an answer that differs holds only because of
- * rules that are not evaluable.
+ * A change is unknown if a changed rule is not evaluable on either side, if a rule is so on one side alone or through what one
+ * side alone has, or if an answer that differs holds only because of rules that are not evaluable.
  */
 function differenceOf(
   old: AnswerTurn,
@@ -68,9 +68,17 @@ function differenceOf(
 ): Pick<SimulatedChange, "change" | "doubts"> | undefined {
   if (old.answer.holds !== now.answer.holds)
     return { change: now.answer.holds ? "newly-blocked" : "newly-allowed" };
-  const all = [...old.doubts, ...now.doubts];
-  const doubts = [...new Map(all.map((doubt) => [JSON.stringify(doubt), doubt])).values()];
-  const own = doubts.filter(({ policy, rule }) => changed.has(ruleKey(policy, rule)));
+  const sides = [old.doubts, now.doubts].map(
+    (side) => new Map(side.map((doubt) => [JSON.stringify(doubt), doubt])),
+  );
+  const every = new Map(sides.flatMap((side) => [...side]));
+  const doubts = [...every.values()];
+  const own = [...every]
+    .filter(
+      ([text, { policy, rule }]) =>
+        changed.has(ruleKey(policy, rule)) || !sides.every((side) => side.has(text)),
+    )
+    .map(([, doubt]) => doubt);
   if (own.length > 0) return { change: "unknown", doubts: own };
   if (isSameAnswer(old.answer, now.answer)) return undefined;
   return old.isDoubtful || now.isDoubtful ? { change: "unknown", doubts } : { change: "changed-reason" };

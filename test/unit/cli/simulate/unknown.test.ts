@@ -178,3 +178,18 @@ test("an approval in Git of a Cluster whose uid no file says is unknown, but one
   assert.match(stdout, /unknown because .*write its metadata\.uid/);
   assert.match(stdout, /^0 newly blocked, 0 newly allowed, 0 changed reason, [12] unknown: /m);
 });
+
+test("an approval that replaces another one is unknown, too", async (t) => {
+  const approved = (uid: string): string =>
+    JSON.stringify(rawCluster({ annotations: { "example.com/ok": uid } }));
+  const files = (uid: string) => ({
+    "fleet/cluster.json": approved("2f51"),
+    "fleet/policy.json": JSON.stringify(policy([OK])),
+    "new/cluster.json": approved(uid),
+  });
+  const args = ["simulate", "--against", "fleet", "-f", "new", ...AT, "--fail-on", "newly-allowed"];
+  const { code, stdout } = await onFiles(t, files("4711"), args);
+  assert.equal(code, 1, stdout);
+  assert.match(stdout, /^0 newly blocked, 0 newly allowed, 0 changed reason, [12] unknown: /m);
+  assert.equal((await onFiles(t, files("2f51"), args)).code, 0);
+});
