@@ -85,7 +85,7 @@ export function idleOverrides(
   const known = knownTo(objects);
   return objects
     .filter((object) => ownKind(object) === "HookOverride")
-    .map((object) => viewOverride(object, lifetime.now))
+    .map((object) => viewOverride(object, new Date()))
     .flatMap((override) => {
       const { problem, clusterRef } = compileOverride(override, lifetime.maxOverrideMs);
       const place = namespacedName(clusterRef);

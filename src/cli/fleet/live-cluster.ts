@@ -44,7 +44,8 @@ export async function fleetOf(
 ): Promise<Fleet> {
   const { Fleet } = await import("./fleet.ts");
   const { servedHooks } = await import("../../api/hook-catalog.ts");
-  return new Fleet(objects, { served: servedHooks(capiVersion.minor), maxOverrideMs, now, ...read });
+  const served = servedHooks(capiVersion.minor);
+  return new Fleet(objects, { served, maxOverrideMs, now, created: new Date(), ...read });
 }
 
 /** `place`: where the objects of the fleet come from, for the error. */

@@ -121,7 +121,7 @@ async function runSimulation({ flags }: CommandCall<Flags>): Promise<void> {
   const prepared = prepare(sources, present, {
     options: present.options ?? options,
     now: times.from,
-    created: new Date(Math.max(times.from.getTime(), Date.now())),
+    created: new Date(),
     prune: flags.prune === true,
   });
   if (prepared.problems.length > 0) {

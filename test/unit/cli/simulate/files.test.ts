@@ -14,6 +14,8 @@ const FLEET = {
   "fleet/clusters.yaml": yaml(rawNamespace(), rawCluster()),
   "fleet/policies.yaml": yaml(policy("protect")),
 };
+const inHours = (hours: number): string =>
+  `${new Date(Date.now() + hours * 3_600_000).toISOString().slice(0, 19)}Z`;
 const simulate = (...args: readonly string[]): string[] => ["simulate", "--against", "fleet", ...args];
 
 test("--exclude leaves out what cannot be read in either folder", async (t) => {
@@ -52,25 +54,37 @@ test("of two different policies of one name it is unknown which is meant, such a
   }
 });
 
-test("an override that is not created yet is created now where the time begins earlier, and has no effect if it lasts too long", async (t) => {
-  const inHours = (hours: number): string =>
-    `${new Date(Date.now() + hours * 3_600_000).toISOString().slice(0, 19)}Z`;
-  const times = ["--from", inHours(-24), "--to", inHours(24), "--fail-on", "newly-allowed"];
-  for (const [hours, code, warning] of [
-    [160, 1, ""],
-    [170, 0, "warning: HookOverride let-go: lasts longer than 168h from its creation"],
+test("an override that is not created yet is created now, wherever the time begins, and has no effect if it lasts too long", async (t) => {
+  const warning = "warning: HookOverride let-go: lasts longer than 168h from its creation";
+  for (const [hours, code, begin, said] of [
+    [160, 1, -24, ""],
+    [170, 0, -24, warning],
+    [200, 0, 48, warning],
   ] as const) {
     const files = { ...FLEET, "o.yaml": yaml(rawOverride("let-go", { expiresAt: inHours(hours) })) };
+    const times = ["--from", inHours(begin), "--to", inHours(begin + 48), "--fail-on", "newly-allowed"];
     const outcome = await onFiles(t, files, simulate("-f", "o.yaml", ...times));
     assert.equal(outcome.code, code, outcome.stdout);
-    assert.equal(outcome.stderr.slice(0, 70).startsWith(warning), true, outcome.stderr);
+    assert.equal(outcome.stderr.slice(0, 70).startsWith(said), true, outcome.stderr);
+  }
+});
+
+test("explain counts it from now, too, whatever --at", async (t) => {
+  const explain = ["explain", "team-a/prod-1", "-f", ".", "--hook", "BeforeClusterDelete", "--at"];
+  for (const [hours, at, verdict, warning] of [
+    [167.5, -1, /Allowed/, /^$/],
+    [200, 48, /Blocked/, /^warning: HookOverride let-go: spec\.expiresAt: lasts longer than 168h/],
+  ] as const) {
+    const files = { ...FLEET, "o.yaml": yaml(rawOverride("let-go", { expiresAt: inHours(hours) })) };
+    const { stdout, stderr } = await onFiles(t, files, [...explain, inHours(at)]);
+    assert.match(stdout, verdict);
+    assert.match(stderr, warning);
   }
 });
 
 test("an override that is there already does not count for a Cluster of its name without a uid, but a new one does", async (t) => {
   const clusterRef = { namespace: "team-a", name: "prod-1", uid: "2f51" };
-  const expiresAt = new Date(Date.now() + 3_600_000).toISOString().replace(/\.\d+/, "");
-  const override = yaml(rawOverride("let-go", { clusterRef, expiresAt }));
+  const override = yaml(rawOverride("let-go", { clusterRef, expiresAt: inHours(1) }));
   const looser = yaml(rawCluster(), policy("protect", { mode: "Audit" }));
   const main = { "fleet/policies.yaml": FLEET["fleet/policies.yaml"], "fleet/o.yaml": override };
   const args = simulate("-f", "new", "--prune", "--fail-on", "newly-allowed");
