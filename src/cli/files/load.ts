@@ -71,6 +71,7 @@ export function parseFile(
     else if (!named && isForeign(value)) ignored += 1;
     else found.push({ file, ...place.position("", "key"), message, lines });
   }
+  if (!named && documents.length === 0 && found.length === 0) ignored += 1;
   // An empty list says that there is nothing, and an empty array not even of what.
   const isEmpty = documents.every(({ value }) => Array.isArray(value) && value.length === 0);
   if (named && isEmpty && found.length === 0) found.push({ file, message: "holds no object" });

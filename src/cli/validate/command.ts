@@ -126,7 +126,8 @@ async function check(paths: readonly string[], flags: Flags): Promise<Validation
   const options = { served, maxOverrideMs, now: new Date(), progress, kustomizations, ...known };
   const validation = validateObjects(objects, options);
   progress.end();
-  const nothing = objects.length === 0 && loaded.problems.length === 0;
+  const { skipped, ignored } = loaded;
+  const nothing = objects.length === 0 && loaded.problems.length === 0 && skipped.length + ignored > 0;
   const problems = nothing ? [{ file: paths.join(" "), message: NOTHING }] : loaded.problems;
   return { ...validation, ...loaded, problems: [...problems, ...known.problems] };
 }

@@ -166,7 +166,7 @@ test("a folder in which everything is skipped is no all-clear", async (t) => {
   for (const [path, left] of [
     ["p", "; 2 files skipped (no YAML or JSON of Kubernetes, no mention of HookPolicy): p/a.yaml, p/b.yaml"],
     ["q", "; 1 document without a Kubernetes object ignored"],
-    ["r", ""],
+    ["r", "; 1 document without a Kubernetes object ignored"],
   ] as const) {
     const message = "no file of it has a Kubernetes object, so nothing was checked: build templates first";
     assert.deepEqual(await hookpolicy(["validate", path], { cwd }), {
@@ -178,6 +178,14 @@ test("a folder in which everything is skipped is no all-clear", async (t) => {
     const { valid, problems } = JSON.parse(stdout);
     assert.deepEqual([code, valid, problems], [2, false, [{ file: path, message }]]);
   }
+});
+
+test("an empty list says that there is nothing, which is no error", async (t) => {
+  const none = JSON.stringify({ apiVersion: "v1", kind: "List", items: [] });
+  const cwd = await folder(t, { "p/none.json": none });
+  const outcome = { code: 0, stdout: "no policies: no errors\n", stderr: "" };
+  assert.deepEqual(await hookpolicy(["validate", "p"], { cwd }), outcome);
+  assert.deepEqual(await hookpolicy(["validate", "-"], { cwd, stdin: none }), outcome);
 });
 
 describe("is never skipped", () => {
