@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from "node:util";
 import { fieldsOf, nonEmptyText } from "../../lib/fields.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import { viewMetadata } from "../../views/cluster.ts";
-import type { FieldError } from "../../policy/validation/schema.ts";
+import { type FieldError, storedSpec } from "../../policy/validation/schema.ts";
 import { nameProblem, templateProblem, textErrors } from "./text-fields.ts";
 import { identityOf, isCluster, isNamespace, kindName, ownKind, type RawObject, titleOf } from "./kinds.ts";
 import { counted } from "../../lib/counted.ts";
@@ -69,7 +69,7 @@ export function otherPlaces(sources: readonly SourceObject[]): ReadonlyMap<Sourc
     if (before === undefined) first.set(key, source);
     else if (!isDeepStrictEqual(whatCounts(before.object), whatCounts(object))) {
       const place = `${before.file}:${before.position("metadata.name").line}`;
-      const message = `${titleOf(object)} is also at ${place}, and differs, so that it is unknown which of them is meant`;
+      const message = `${titleOf(object)} is also at ${place}, and differs, so that it is unknown which of them is meant: name the folder of one management cluster`;
       found.set(source, { path: "metadata.name", message });
     }
   }
@@ -77,7 +77,8 @@ export function otherPlaces(sources: readonly SourceObject[]): ReadonlyMap<Sourc
 }
 
 function whatCounts(object: RawObject): unknown {
-  return ownKind(object) === undefined ? object : object["spec"];
+  const kind = ownKind(object);
+  return kind === undefined ? object : storedSpec(kind, object["spec"]);
 }
 
 function partly({ spec }: RawObject): FieldError | undefined {
