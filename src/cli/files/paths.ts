@@ -32,7 +32,9 @@ interface Sources {
 }
 
 /** Kustomize takes a file of its own without an ending. */
-export const MANIFEST = /(?:\.(?:ya?ml|json)|\bKustomization)$/i;
+export function isManifest(path: string): boolean {
+  return /\.(?:ya?ml|json)$/i.test(path) || nodePath.basename(path) === "Kustomization";
+}
 
 export async function sourcesOf(
   paths: readonly string[],
@@ -128,7 +130,7 @@ export async function pathsBelow(folder: string, cwd: string): Promise<string[]>
     .map(async (entry) => {
       const path = nodePath.join(folder, entry.name);
       if (entry.isDirectory()) return [`${path}/`, ...(await pathsBelow(path, cwd))];
-      return MANIFEST.test(entry.name) && (await isFile(nodePath.resolve(cwd, path))) ? [path] : [];
+      return isManifest(entry.name) && (await isFile(nodePath.resolve(cwd, path))) ? [path] : [];
     });
   return (await Promise.all(below)).flat();
 }
@@ -136,7 +138,7 @@ export async function pathsBelow(folder: string, cwd: string): Promise<string[]>
 async function filesMatching(pattern: string, cwd: string): Promise<string[]> {
   const names: string[] = [];
   for await (const name of fs.glob(pattern, { cwd })) {
-    if (MANIFEST.test(name) && (await isFile(nodePath.resolve(cwd, name)))) names.push(name);
+    if (isManifest(name) && (await isFile(nodePath.resolve(cwd, name)))) names.push(name);
   }
   return names;
 }

@@ -3,7 +3,7 @@
 import { type FSWatcher, statSync, watch } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { MANIFEST, pathsBelow, sourcesOf } from "../files/paths.ts";
+import { isManifest, pathsBelow, sourcesOf } from "../files/paths.ts";
 
 /** An editor writes a file in several steps. */
 const SETTLE_MS = 100;
@@ -65,7 +65,7 @@ function start(folder: string, known: ReadonlySet<string>, wake: () => void): re
 
 /** What a build or a server writes beside manifests does not. A folder may bring manifests, or take them away. */
 function matters(path: string, known: ReadonlySet<string>): boolean {
-  if (MANIFEST.test(path) || known.has(path)) return true;
+  if (isManifest(path) || known.has(path)) return true;
   try {
     return statSync(path).isDirectory();
   } catch {

@@ -166,6 +166,9 @@ test("a folder is read with the folders below it, by name, without hidden ones",
     "p/values.yaml": "replicas: 1\n",
     "p/empty.yaml": "# nothing\n",
     "p/notes.txt": "::",
+    "p/my-kustomization": "::",
+    "p/kustomization": "::",
+    "p/Makefile.Kustomization": "::",
   };
   const { objects, problems, ignored } = await loaded(t, files, ["p"]);
   assert.deepEqual(problems, []);
