@@ -13,6 +13,7 @@ import {
   LineCounter,
   parseAllDocuments,
   type Tags,
+  visit,
   YAMLError,
 } from "yaml";
 import type { Progress } from "../terminal/progress-line.ts";
@@ -52,16 +53,39 @@ function parseChunk(chunk: Chunk): readonly Result[] {
         (a, b) => a.pos[0] - b.pos[0],
       );
       if (error !== undefined) return { problem: problemOf(error, lines, chunk) };
-      const value: unknown = document.toJS({ maxAliasCount: MAX_ALIASES });
-      return { value, position: (path, of = "value") => positionIn(chunk, index, path, of) };
+      return resultOf(document, { lines, chunk, index });
     });
   } catch (error) {
-    const message = describe(error, chunk);
-    const [alias = ""] = /^\*\S+/.exec(message) ?? [];
-    const before = chunk.text.slice(0, chunk.text.indexOf(alias));
-    const line = chunk.firstLine + countLines(before);
-    return [{ problem: { line, column: before.length - before.lastIndexOf("\n"), message } }];
+    return [{ problem: { line: chunk.firstLine, column: 1, message: describe(error, chunk) } }];
   }
+}
+
+interface Composed {
+  readonly lines: LineCounter;
+  readonly chunk: Chunk;
+  readonly index: number;
+}
+
+function resultOf(document: Document.Parsed, { lines, chunk, index }: Composed): Result {
+  try {
+    const value: unknown = document.toJS({ maxAliasCount: MAX_ALIASES });
+    return { value, position: (path, of = "value") => positionIn(chunk, index, path, of) };
+  } catch (error) {
+    return { problem: { ...place(lostAlias(document), lines, chunk), message: describe(error, chunk) } };
+  }
+}
+
+/** The offset of the first alias without an anchor; 0: there is none. */
+function lostAlias(document: Document.Parsed): number {
+  let offset = 0;
+  visit(document, {
+    Alias: (_, alias) => {
+      if (alias.resolve(document) !== undefined) return undefined;
+      offset = startOf(alias, 0);
+      return visit.BREAK;
+    },
+  });
+  return offset;
 }
 
 function composed(text: string) {

@@ -62,5 +62,12 @@ test("an alias without an anchor is told by its name", () => {
   assert.deepEqual([problem?.line, problem?.column], [1, 4]);
   const [second] = parseYaml("a: &b 1\n---\nc: 2\nd: *b\n").problems;
   assert.deepEqual([second?.line, second?.column], [4, 4]);
+  for (const [text, line, column] of [
+    ['base: &base 1\nc: [*base, "*bas"] # not *bas\nd: [*base, *bas]\n', 3, 12],
+    ["%YAML 1.1\n---\na: &b 1\nc: *b\n---\nd: *b\n", 6, 4],
+  ] as const) {
+    const [other] = parseYaml(text).problems;
+    assert.deepEqual([other?.line, other?.column], [line, column]);
+  }
   assert.equal(problem?.message, "*b refers to an anchor (&b) that is nowhere: put the value in quotes");
 });
