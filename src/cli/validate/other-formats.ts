@@ -81,8 +81,10 @@ export function validationGithub({ findings, problems }: ValidationReport): stri
     ...problems.map((problem) => command("error", problem)),
     ...findings.map((finding) => {
       const problem = asProblem(finding);
-      const message = `${titleOf(finding.source.object)}: ${problem.message}`;
-      return command(finding.severity, { ...problem, message });
+      const { object } = finding.source;
+      // A kustomization needs none.
+      const title = viewMetadata(object["metadata"]).name === "" ? "" : `${titleOf(object)}: `;
+      return command(finding.severity, { ...problem, message: `${title}${problem.message}` });
     }),
   ];
   return commands.map((each) => `${each}\n`).join("");
