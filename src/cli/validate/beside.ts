@@ -246,7 +246,10 @@ function besideOverrides(
   const overrides = sound.filter(({ object }) => ownKind(object) === "HookOverride");
   if (overrides.length === 0) return [];
   const known = knownTo(sources.map(({ object }) => object));
-  return overrides.flatMap((source) =>
-    namesNothing(viewOverride(source.object, now), known).map((each) => ({ source, ...each })),
-  );
+  return overrides.flatMap((source) => {
+    const override = viewOverride(source.object, now);
+    // One that has expired is a record, also of what is gone.
+    if (new Date(override.spec.expiresAt) <= now) return [];
+    return namesNothing(override, known).map((each) => ({ source, ...each }));
+  });
 }

@@ -177,6 +177,13 @@ function check(kind: OwnKind, { object }: SourceObject, options: ValidationOptio
   return { errors: [...schemaErrors, ...errors], warnings };
 }
 
+const PARTS = {
+  HookPolicy: "rules",
+  ClusterHookPolicy: "rules",
+  HookOverride: "hooks",
+  HookRollout: "stages",
+} as const;
+
 /** Reports an unused accept only in a valid object, because an invalid one has not been checked completely. */
 function acceptance(
   object: RawObject,
@@ -184,7 +191,7 @@ function acceptance(
   isSound: boolean,
 ): readonly FieldError[] {
   const { annotations } = fieldsOf(object["metadata"]);
-  const field = ownKind(object) === "HookRollout" ? "stages" : "rules";
+  const field = PARTS[ownKind(object) ?? "HookPolicy"];
   const named = listOf(fieldsOf(object["spec"])[field]);
   const { left, unused } = acceptWarnings(annotations, named, warnings, field);
   return isSound ? [...left, ...unused] : left;

@@ -17,8 +17,14 @@ export interface Acceptance {
   readonly unused: readonly FieldError[];
 }
 
-/** The named lists of a policy and of a rollout. */
-type Field = "rules" | "stages";
+/** The named lists of a policy and of a rollout, and the list of an override, which has no names. */
+type Field = "rules" | "stages" | "hooks";
+
+const FORMS: Readonly<Record<Field, readonly [object: string, form: string]>> = {
+  rules: ["policy", "RULE/WARNING"],
+  stages: ["rollout", "STAGE/WARNING or WARNING"],
+  hooks: ["override", "WARNING"],
+};
 
 /** Warnings that another object causes, which need not be among the files, or time, which has not come yet. */
 export const SHARED_CLUSTERS = "shared-clusters";
@@ -69,8 +75,7 @@ function nameOf({ path, id = "" }: FieldError, rules: readonly unknown[], field:
 }
 
 function describe(part: string, names: readonly string[], field: Field): string {
-  const [object, form] =
-    field === "rules" ? ["policy", "RULE/WARNING"] : ["rollout", "STAGE/WARNING or WARNING"];
+  const [object, form] = FORMS[field];
   const acceptable = names.filter((name) => name !== "");
   return `${found(part)} accepts no warning of this ${object}: remove it, or write ${form}, separated by commas${didYouMean(part, acceptable)}`;
 }

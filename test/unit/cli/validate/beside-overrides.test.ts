@@ -93,6 +93,27 @@ const CASES: Readonly<Record<string, Case>> = {
     ],
     warns: [],
   },
+  "what is gone, as the record of one that has expired": {
+    objects: [
+      ...FLEET,
+      POLICY,
+      override(
+        {
+          clusterRef: { namespace: "team-a", name: "prod-11" },
+          ...refs({ kind: "HookPolicy", namespace: "team-a", name: "kepp" }),
+          expiresAt: "2026-01-01T00:00:00Z",
+        },
+        { annotations: { "hookpolicy.dev/accept": "override-expired" } },
+      ),
+    ],
+    warns: [],
+  },
+  "what is there, and accepts what does not exist": {
+    objects: [...FLEET, override({}, { annotations: { "hookpolicy.dev/accept": "override-expird" } })],
+    warns: [
+      'metadata.annotations[hookpolicy.dev/accept]: "override-expird" accepts no warning of this override: remove it, or write WARNING, separated by commas [unused-accept]',
+    ],
+  },
 };
 
 async function files(t: TestContext, objects: readonly object[]): Promise<string> {
