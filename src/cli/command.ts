@@ -166,8 +166,11 @@ export function instant(text: string): Date {
   const timeZone = given === "Etc/Unknown" ? undefined : given;
   const ms = parseMoment(text.replace(/(T\d\d:\d\d)(?=Z$|[+-]\d\d:\d\d$)/, "$1:00"), timeZone);
   if (ms !== undefined) return new Date(ms);
+  const exact = "a time with its offset, such as 2026-11-21T12:00Z or 2026-11-21T12:00+01:00";
   throw new InvalidArgumentError(
-    `Allowed: a date or a time of this machine's zone, ${timeZone ?? "which is not known"}, such as 2026-11-21 or 2026-11-21T12:00, or a time with its offset, such as 2026-11-21T12:00Z or 2026-11-21T12:00+01:00`,
+    timeZone === undefined
+      ? `Allowed: ${exact} (this machine's time zone is not known)`
+      : `Allowed: a date or a time of this machine's zone, ${timeZone}, such as 2026-11-21 or 2026-11-21T12:00, or ${exact}`,
   );
 }
 
