@@ -115,8 +115,10 @@ export function unseenChanges(
   changes: readonly SimulatedChange[],
   overrides: readonly Override[],
 ): readonly string[] {
-  const lifting = overrides.filter(({ clusterRef, hooks }) =>
-    changes.some(({ cluster, hook }) => cluster === namespacedName(clusterRef) && hooks.has(hook)),
+  const lifting = overrides.filter(
+    ({ clusterRef, hooks, problem }) =>
+      problem === undefined &&
+      changes.some(({ cluster, hook }) => cluster === namespacedName(clusterRef) && hooks.has(hook)),
   );
   const lifted = lifting.map(({ name }) => ruleKey(`HookOverride ${name}`, ""));
   const seen = new Set([...changes.flatMap(rulesIn), ...lifted]);

@@ -111,3 +111,15 @@ test("such a rule fails --fail-on any, and so does a policy that is removed or a
   }
   for (const file of ["same.yaml", "more.yaml"]) assert.equal((await run("any", "-f", file)).code, 0);
 });
+
+test("an override that has no effect is named, also where something else changes for its Cluster and hook", async (t) => {
+  const strict = policy(approvals("&&"), "<1.36.0");
+  const override = JSON.stringify(rawOverride("long", { expiresAt: "2099-11-21T12:30:00Z" }));
+  const cwd = await folder(t, {
+    "fleet.yaml": [JSON.stringify(CLUSTER), strict].join("\n---\n"),
+    "new.yaml": [override, strict.replace('"spec":{', '"spec":{"mode":"Audit",')].join("\n---\n"),
+  });
+  const { stdout } = await hookpolicy(["simulate", "--against", "fleet.yaml", "-f", "new.yaml"], { cwd });
+  assert.match(stdout, /^newly allowed: BeforeClusterDelete$/m);
+  assert.match(stdout, /^changed, without a difference in any answer: HookOverride long/m);
+});
