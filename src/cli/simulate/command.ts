@@ -121,7 +121,6 @@ async function runSimulation({ flags }: CommandCall<Flags>): Promise<void> {
   const prepared = prepare(sources, present, {
     options: present.options ?? options,
     now: times.from,
-    created: new Date(),
     prune: flags.prune === true,
   });
   if (prepared.problems.length > 0) {

@@ -35,7 +35,7 @@ export async function readPresentFleet(
   return { objects, reader: await readAsOperator(client, demands, objects) };
 }
 
-type Wish = Pick<FleetOptions, "now" | "created"> & { readonly prune: boolean };
+type Wish = Pick<FleetOptions, "now"> & { readonly prune: boolean };
 
 /** `problems`: why the API server would refuse what is applied. If there are any, nothing can be simulated. */
 export function prepare(
@@ -49,6 +49,7 @@ export function prepare(
     {
       served: servedHooks(options.capiVersion.minor),
       maxOverrideMs: options.maxOverrideMs,
+      created: new Date(),
       ...wish,
       ...(reader !== undefined && { objects: reader, allNamespaces: true }),
     },
