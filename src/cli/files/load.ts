@@ -65,19 +65,23 @@ export function parseFile(
   const objects: SourceObject[] = [];
   const found: FileProblem[] = problems.map((problem) => ({ file, ...problem, lines }));
   let ignored = 0;
-  for (const { value, ...place } of documents.flatMap((each) => objectsIn(each))) {
-    const message = objectProblem(value);
-    if (message === undefined) objects.push({ file, object: fieldsOf(value), ...place, lines });
-    else if (!named && isForeign(value)) ignored += 1;
-    else found.push({ file, ...place.position("", "key"), message, lines });
+  const asSource = ({ value, ...place }: ParsedDocument): SourceObject => ({
+    file,
+    object: fieldsOf(value),
+    ...place,
+    lines,
+  });
+  for (const document of documents.flatMap((each) => objectsIn(each))) {
+    const message = objectProblem(document.value);
+    if (message === undefined) objects.push(asSource(document));
+    else if (!named && isForeign(document.value)) ignored += 1;
+    else found.push({ file, ...document.position("", "key"), message, lines });
   }
-  if (!named && documents.length === 0 && found.length === 0) ignored += 1;
-  // An empty list says that there is nothing, and an empty array not even of what.
-  const isEmpty = documents.every(({ value }) => Array.isArray(value) && value.length === 0);
-  if (named && isEmpty && found.length === 0) found.push({ file, message: "holds no object" });
-  const kustomizations = isKustomization(file)
-    ? documents.map(({ value, ...place }) => ({ file, object: fieldsOf(value), ...place, lines }))
-    : [];
+  if (found.length === 0) {
+    if (named && documents.every(isEmptyArray)) found.push({ file, message: "holds no object" });
+    if (!named && documents.length === 0) ignored += 1;
+  }
+  const kustomizations = documents.filter(() => isKustomization(file)).map(asSource);
   return { objects, problems: found, ignored, kustomizations };
 }
 
@@ -108,6 +112,11 @@ function itemOf(parsed: ParsedDocument, value: unknown, place: string): ParsedDo
   const position: ParsedDocument["position"] = (path, of) =>
     parsed.position(path === "" || path.startsWith("[") ? `${place}${path}` : `${place}.${path}`, of);
   return { ...parsed, value, position };
+}
+
+/** An empty list says that there is nothing, and an empty array not even of what. */
+function isEmptyArray({ value }: ParsedDocument): boolean {
+  return Array.isArray(value) && value.length === 0;
 }
 
 function isForeign(value: unknown): boolean {

@@ -190,18 +190,6 @@ test("-o github prints workflow commands only", async (t) => {
   assert.deepEqual(rest, [""]);
 });
 
-test("-o github begins with no title of a kustomization, which needs no name", async (t) => {
-  const cwd = await folder(t, {
-    "p.yaml": GOOD,
-    "kustomization.yaml": "namePrefix: a-\nresources: [p.yaml]\n",
-  });
-  const { stdout } = await hookpolicy(["validate", "-o", "github", "."], { cwd });
-  assert.match(
-    stdout,
-    /^::warning file=kustomization\.yaml,line=1,col=\d+::namePrefix: can change 1 HookPolicy/,
-  );
-});
-
 test("-o json keeps to its schema, with everything that can be in it", async (t) => {
   const cwd = await folder(t, { "a.yaml": MISSPELT + "---\n" + SUSPICIOUS + OTHERS, "b.yaml": "" });
   const { code, stdout } = await hookpolicy(["validate", "-o", "json", "a.yaml", "b.yaml"], { cwd });

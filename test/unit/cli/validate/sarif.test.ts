@@ -1,9 +1,10 @@
-/** What SARIF 2.1.0 requires, and what code scanning needs to show a finding beside its line. */
+/** What SARIF 2.1.0 requires, and what code scanning needs to show a finding beside its line; and what GitHub's log needs. */
 
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Ajv } from "ajv";
-import { folder } from "../program.ts";
+import { folder, yaml } from "../program.ts";
+import { rawPolicy } from "../raw.ts";
 import { hookpolicy } from "../resident.ts";
 
 const text = { type: "object", required: ["text"], properties: { text: { type: "string", minLength: 1 } } };
@@ -162,5 +163,19 @@ spec:
       ["invalid-field", place(8, 18)],
       ["deadline-not-at-admission", place(16, 39)],
     ],
+  );
+});
+
+test("-o github begins with no title of a kustomization, which needs no name", async (t) => {
+  const until = [{ name: "ok", annotation: { key: "example.com/ok", valueFrom: "ClusterUID" } }];
+  const rules = [{ name: "r", hooks: ["BeforeClusterDelete"], until }];
+  const cwd = await folder(t, {
+    "p.yaml": yaml(rawPolicy("p", { rules })),
+    "kustomization.yaml": "namePrefix: a-\nresources: [p.yaml]\n",
+  });
+  const { stdout } = await hookpolicy(["validate", "-o", "github", "."], { cwd });
+  assert.match(
+    stdout,
+    /^::warning file=kustomization\.yaml,line=1,col=\d+::namePrefix: can change 1 HookPolicy/,
   );
 });
