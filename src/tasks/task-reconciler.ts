@@ -81,9 +81,7 @@ export class TaskReconciler {
     }
     if (!leading() || !loaded()) {
       // Changes in memory are ignored until then, and another replica may send requests.
-      const { inTheWay, cleanedUp } = this.#memos.get(key) ?? {};
-      if (inTheWay === undefined && cleanedUp === undefined) this.#memos.delete(key);
-      else this.#memos.set(key, { inTheWay, cleanedUp });
+      this.#forgetLead(key);
       return { requeueAfterMs: followMs(known) };
     }
     const { outline } = known;
@@ -98,6 +96,12 @@ export class TaskReconciler {
     const task = await store.find(known.metadata);
     if (task === undefined || task.metadata.uid !== known.metadata.uid) return {};
     return await this.#perform(task);
+  }
+
+  #forgetLead(key: string): void {
+    const { inTheWay, cleanedUp } = this.#memos.get(key) ?? {};
+    if (inTheWay === undefined && cleanedUp === undefined) this.#memos.delete(key);
+    else this.#memos.set(key, { inTheWay, cleanedUp });
   }
 
   #memoOf({ metadata }: Pick<HookTask, "metadata">): Memo {

@@ -250,7 +250,7 @@ describe("a deletion", () => {
     await applyPolicy(cp, policyRef(namespace, "protect"), { rules: [deny("BeforeClusterDelete")] });
     const ref = await createCluster(namespace, "c1");
     await cp.delete({ apiVersion: "v1", kind: "Namespace", name: namespace });
-    const isRefused = async (): Promise<boolean> => {
+    const saysSo = async (): Promise<boolean> => {
       const { status } = await cp.get({ apiVersion: "v1", kind: "Namespace", name: namespace });
       const conditions: readonly { type: string; message: string }[] = status?.conditions ?? [];
       return conditions.some(
@@ -258,7 +258,7 @@ describe("a deletion", () => {
           type === "NamespaceDeletionContentFailure" && message.includes("cannot be deleted yet"),
       );
     };
-    await cp.waitFor("the Namespace to say what is refused", isRefused, DEFINITION_GONE_MS);
+    await cp.waitFor("the Namespace to say what is refused", saysSo, DEFINITION_GONE_MS);
     await isUntouched(ref);
     await approve(ref);
     await isGone(cp, ref);

@@ -191,7 +191,7 @@ describe("a HookOverride", () => {
     proxy.stallWatches(/hookoverrides/);
     await cp.delete(ref);
     // Before the stalled watch is given up, and memory hears of the deletion.
-    const policyHolds = async (): Promise<boolean> => /^HookPolicy deleted\/p/.test(await said());
+    const policyHolds = async (): Promise<boolean> => (await said()).startsWith("HookPolicy deleted/p");
     await cp.waitFor(
       "the policy to hold it: memory has the override, the API server has not",
       policyHolds,
