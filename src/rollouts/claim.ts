@@ -48,7 +48,7 @@ export type ClaimResult =
  * A Cluster that took its slot this long ago and has not begun cannot renew its claim, and waits until the claim has ended.
  * Until then each call renews it, because Cluster API has to find the slot when it calls again.
  */
-export const RENEWABLE_MS = 60_000;
+const RENEWABLE_MS = 60_000;
 const GRACE_MS = 5000;
 
 /** How long a Cluster stays in the queue without a call. */
@@ -125,6 +125,19 @@ export function ownClaim(
   return status?.running?.find(
     (each) =>
       each.uid === uid && each.claimed && (each.target ?? "") === target && !isOverdue(rollout, each, now),
+  );
+}
+
+/** The claims of `before` that have ended, and were not used. One that ends sooner than it can be renewed was not left unused. */
+export function leftUnused(
+  before: HookRolloutStatus | undefined,
+  status: HookRolloutStatus | undefined,
+  now: Date,
+): readonly RolloutClaim[] {
+  const kept = new Set(status?.running?.map(({ uid }) => uid));
+  return (before?.running ?? []).filter(
+    ({ uid, markedAt, renewedAt }) =>
+      !kept.has(uid) && markedAt === undefined && now.getTime() - Date.parse(renewedAt) >= RENEWABLE_MS,
   );
 }
 

@@ -37,8 +37,8 @@ import {
   keepsSlot,
   ownClaim,
   claimRefusal,
+  leftUnused,
   whoBegins,
-  RENEWABLE_MS,
 } from "./claim.ts";
 import { type Health, healthOf } from "./health.ts";
 import { closedFor, type Hold, holdOf, holdOfUnknown, holdText, liftingOverride } from "./hold.ts";
@@ -146,14 +146,9 @@ export class RolloutEntry {
   }
 
   /** Every replica notes which Clusters left their slot unused, because any replica may be called next. */
-  #putBehind({ running = [] }: HookRolloutStatus = {}): void {
+  #putBehind(status: HookRolloutStatus | undefined): void {
     const { now, nowMs } = this.#world;
-    const kept = new Set(running.map(({ uid }) => uid));
-    for (const { uid, markedAt, renewedAt } of this.status?.running ?? []) {
-      if (kept.has(uid) || markedAt !== undefined) continue;
-      // One that ends sooner was not left unused.
-      if (now().getTime() - Date.parse(renewedAt) >= RENEWABLE_MS) this.queue.putBehind(uid, nowMs());
-    }
+    for (const { uid } of leftUnused(this.status, status, now())) this.queue.putBehind(uid, nowMs());
   }
 
   /** Compiles a copy of the object that may be newer than the one in memory. */
@@ -306,7 +301,7 @@ export class RolloutEntry {
       if (isBegun(this, { ...member, target }, this.#world.served) || this.#isLifted(cluster)) return false;
       const { stage, mayBeIn, values, metadata } = member;
       if (stage === undefined || mayBeIn !== undefined || !opens(stage, target, cluster)) return true;
-      if (this.#hasSlotFor(member, target)) return false;
+      if (ownClaim(this.#round(), { metadata, target }) !== undefined) return false;
       const { uid } = metadata;
       if (!isLater) return !this.queue.mayBegin(uid);
       return slots !== undefined && !slots.has(uid) && !slots.hasRoom({ stage, values });
@@ -468,7 +463,8 @@ export class RolloutEntry {
     const target = targetOf(this.rollout.operation, cluster);
     if (isBegun(this, { ...member, target }, this.#world.served) || !this.awaits(cluster)) return undefined;
     const claimExpires = slots.has(uid) && keepsSlot(this.#round(), { ...member, target });
-    if (claimExpires && this.#mayRenew(uid)) return undefined;
+    const own = this.status?.running?.find((claim) => claim.uid === uid);
+    if (claimExpires && !(own && !isRenewable(own, this.rollout, this.#world.now()))) return undefined;
     const known = this.#world.decider.firstAsked(uid, this.hook);
     if (known === undefined) return undefined;
     const firstAsked = sinceOf(known, member.metadata, target);
@@ -476,17 +472,8 @@ export class RolloutEntry {
     return { member, cluster, target, firstAsked, claimExpires, isOpen };
   }
 
-  #hasSlotFor({ metadata }: Member, target: string): boolean {
-    return ownClaim(this.#round(), { metadata, target }) !== undefined;
-  }
-
   #round() {
     return { rollout: this.rollout, status: this.status, now: this.#world.now() };
-  }
-
-  #mayRenew(clusterUID: string): boolean {
-    const own = this.status?.running?.find(({ uid }) => uid === clusterUID);
-    return own === undefined || isRenewable(own, this.rollout, this.#world.now());
   }
 
   #remembered(cluster: Cluster): RememberedCluster {
