@@ -82,7 +82,7 @@ export function stagesOf(
     const { counts, isMet, awaited } = countStage(own, slots, { version, stage, rollout, unknown });
     const { name } = stage;
     const closed = soaksAnew ? undefined : closedStage(stage, known, now);
-    // One that is closed stays so: whoever takes its unhealthy Cluster away opens nothing.
+    // One that is closed stays so: who takes its unhealthy Cluster away opens nothing.
     const isLeft = closed !== undefined && known?.passed === true && own.length + unknown === 0;
     if (!isMet && !isLeft) {
       const waitsFor = mayWait ? awaited().slice(0, MAX_AWAITED) : [];

@@ -163,7 +163,7 @@ describe("a HookRollout", () => {
     assert.deepEqual(observer.begun, ["canary-0"]);
     const words = ["--kubeconfig", cp.adminKubeconfig];
     const { stderr } = await hookpolicy(["rollout", "resume", "canaries", "--yes", ...words]);
-    assert.match(stderr, /halted\/canary-0 +canary +v1\.35\.0 +Unhealthy/);
+    assert.match(stderr, /halted\/canary-0 +v1\.35\.0 +canary +Unhealthy/);
     await waitForRollout({ cp, name: "canaries" }, "production to begin", () =>
       observer.begun.includes("production-0"),
     );
