@@ -323,7 +323,8 @@ function fillOverrides(
   return objects.map((object) => {
     const given = compiledOverride(object, options.maxOverrideMs);
     const cluster = namespacedName(given.clusterRef);
-    const isMeant = hasNoUID(cluster) && (options.canMeanUnknown?.(given.name) ?? true);
+    const canBeMeant = options.canMeanUnknown?.(given.name) ?? true;
+    const isMeant = given.clusterRef.uid !== undefined && canBeMeant && hasNoUID(cluster);
     const clusterRef = { ...given.clusterRef, uid: madeUpUID(cluster) };
     const compiled = isMeant ? { ...given, clusterRef } : given;
     overrides.set(compiled.name, object, compiled);

@@ -60,8 +60,11 @@ export function otherUIDs(
   const uids = new Map<string, string>();
   const found = new Map<SourceObject, FieldError>();
   for (const source of overrides.filter(({ object }) => ownKind(object) === "HookOverride")) {
-    const { namespace, name, uid } = fieldsOf(fieldsOf(source.object["spec"])["clusterRef"]);
+    const { clusterRef, expiresAt } = fieldsOf(source.object["spec"]);
+    const { namespace, name, uid } = fieldsOf(clusterRef);
     const place = namespacedName({ namespace: textOf(namespace), name: textOf(name) });
+    // It stays as a record, also of an earlier Cluster of the name.
+    if (new Date(String(expiresAt)) <= new Date()) continue;
     if (typeof uid !== "string" || !clusters.has(place) || clusters.get(place) !== undefined) continue;
     const first = uids.get(place) ?? uid;
     uids.set(place, first);

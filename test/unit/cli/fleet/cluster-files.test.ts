@@ -175,16 +175,14 @@ describe("an object that stands twice in files, with differences,", () => {
 });
 
 test("two overrides with different uids for a Cluster that has none are an error", async (t) => {
-  const override = (name: string, uid: string): string =>
+  const inHours = (hours: number): string => new Date(Date.now() + hours * 3_600_000).toISOString();
+  const override = (name: string, uid: string, expiresAt = inHours(1)): string =>
     JSON.stringify(
-      rawOverride(name, {
-        clusterRef: { namespace: "team-a", name: "prod-1", uid },
-        expiresAt: "2026-12-02T20:00:00Z",
-      }),
+      rawOverride(name, { clusterRef: { namespace: "team-a", name: "prod-1", uid }, expiresAt }),
     );
   const explain = ["explain", "team-a/prod-1", "-f", ".", "--hook", "BeforeClusterDelete"];
-  const given = (uid: string, metadata: object = {}) => ({
-    "a.yaml": [POLICY, cluster(metadata), override("a", "u1")].join("\n---\n"),
+  const given = (uid: string, metadata: object = {}, expiresAt = inHours(1)) => ({
+    "a.yaml": [POLICY, cluster(metadata), override("a", "u1", expiresAt)].join("\n---\n"),
     "b.yaml": override("b", uid),
   });
   const { code, stderr } = await onFiles(t, given("u2"), explain);
@@ -195,4 +193,5 @@ test("two overrides with different uids for a Cluster that has none are an error
   );
   assert.equal((await onFiles(t, given("u1"), explain)).code, 0);
   assert.equal((await onFiles(t, given("u2", { uid: "u2" }), explain)).code, 0);
+  assert.equal((await onFiles(t, given("u2", {}, inHours(-1)), explain)).code, 0, "one is a record");
 });
