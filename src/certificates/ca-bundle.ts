@@ -50,22 +50,21 @@ export class CaBundleKeeper {
     try {
       const pem = await this.#authorities();
       if (pem === undefined) return;
-      if (parseCertificates(pem).length === 0)
-        throw new Error("ca.crt beside the serving certificate holds no certificate");
-      for (const name of this.#world.webhooks) await this.#keep(name, pem, signal);
+      const wanted = parseCertificates(pem);
+      if (wanted.length === 0) throw new Error("ca.crt beside the serving certificate holds no certificate");
+      for (const name of this.#world.webhooks) await this.#keep(name, { pem, wanted }, signal);
       this.#trouble.reset();
     } catch (error) {
       if (!signal.aborted) this.#warnOnce(error);
     }
   }
 
-  async #keep(name: string, pem: string, signal: AbortSignal): Promise<void> {
+  async #keep(name: string, { pem, wanted }: Authorities, signal: AbortSignal): Promise<void> {
     const { client, settings, log, now } = this.#world;
     const object = await unlessNotFound(client.get(VALIDATING_WEBHOOKS, { name }, { signal }));
     if (object === undefined || isInjected(object)) return;
     // Another replica may have written authorities that a mounted volume does not show yet.
     const at = { lagging: settings.certManagement === "Files", now: now() };
-    const wanted = parseCertificates(pem);
     const caBundle = Buffer.from(pem).toString("base64");
     const webhooks = webhooksOf(object);
     const updated = webhooks.map((webhook) =>
@@ -88,6 +87,11 @@ export class CaBundleKeeper {
     const fields = { error, ...(isForbidden(error) && { remedy }) };
     this.#trouble.warn(this.#world.log, "Cannot keep the caBundle of webhooks current", fields);
   }
+}
+
+interface Authorities {
+  readonly pem: string;
+  readonly wanted: readonly X509Certificate[];
 }
 
 /**

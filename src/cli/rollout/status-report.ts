@@ -13,7 +13,7 @@ import { conditionOf, type Condition } from "../../api/meta.ts";
 import { lookup } from "../../api/selector.ts";
 import { printable } from "../../lib/printable.ts";
 import { isRenewable } from "../../rollouts/claim.ts";
-import { compileRollout } from "../../rollouts/rollout.ts";
+import { type CompiledRollout, compileRollout } from "../../rollouts/rollout.ts";
 import { canHalt } from "../../rollouts/stages.ts";
 import { PAUSE_REASON } from "../fleet/kinds.ts";
 import { since } from "../../lib/age.ts";
@@ -34,11 +34,12 @@ export function rolloutLines(rollouts: readonly HookRollout[], view: RolloutView
 }
 
 function linesOf(rollout: HookRollout, view: RolloutView): string[] {
+  const compiled = compileRollout(rollout);
   return paragraphs([
     wrapped(heading(rollout, view), view.columns, "  "),
     ...(rollout.status?.targets ?? []).map((target) => stageLines(rollout, target, view)),
-    runningLines(rollout, view),
-    failedLines(rollout, view),
+    runningLines(rollout, compiled, view),
+    failedLines(rollout, compiled, view),
     nextLines(rollout, view),
   ]);
 }
@@ -131,9 +132,7 @@ function stageLines({ spec }: HookRollout, { version, stages }: RolloutTarget, v
   ];
 }
 
-function runningLines(rollout: HookRollout, view: RolloutView): string[] {
-  const { status, spec } = rollout;
-  const compiled = compileRollout(rollout);
+function runningLines({ status, spec }: HookRollout, compiled: CompiledRollout, view: RolloutView): string[] {
   const begun = (claim: RolloutClaim): string => {
     if (claim.markedAt !== undefined) return claim.claimed ? "" : "began without this rollout";
     if (claim.tasks === true) return "its tasks run first";
@@ -152,11 +151,10 @@ function runningLines(rollout: HookRollout, view: RolloutView): string[] {
   return section(title, ["CLUSTER", "TARGET", "STAGE", "SINCE", ""], rows, view);
 }
 
-function failedLines(rollout: HookRollout, view: RolloutView): string[] {
-  const compiled = compileRollout(rollout);
+function failedLines({ status }: HookRollout, compiled: CompiledRollout, view: RolloutView): string[] {
   const isIgnored = (failure: RolloutFailure): boolean =>
     compiled.problem === undefined && compiled.operation === "Upgrade" && !canHalt(compiled, failure);
-  const rows = (rollout.status?.failed ?? []).map((failure) => [
+  const rows = (status?.failed ?? []).map((failure) => [
     namespacedName(failure),
     failure.target ?? "",
     failure.stage ?? "",

@@ -49,6 +49,11 @@ export function rawRollout(id: Id, spec: object = {}): Raw {
   return { apiVersion: OWN, kind: "HookRollout", metadata: metadataOf(id), spec: { ...standard, ...spec } };
 }
 
+/** A whole second, for `expiresAt` and the times of commands. */
+export function inHours(hours: number): string {
+  return `${new Date(Date.now() + hours * 3_600_000).toISOString().slice(0, 19)}Z`;
+}
+
 /** A HookOverride of the deletion of team-a/prod-1. */
 export function rawOverride(
   id: Id,

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import { folder } from "../program.ts";
-import { rawCluster, rawFleetPolicy, rawOverride, rawPolicy, rawRollout } from "../raw.ts";
+import { inHours, rawCluster, rawFleetPolicy, rawOverride, rawPolicy, rawRollout } from "../raw.ts";
 import { hookpolicy, onFiles } from "../resident.ts";
 
 const cluster = (
@@ -175,7 +175,6 @@ describe("an object that stands twice in files, with differences,", () => {
 });
 
 test("two overrides with different uids for a Cluster that has none are an error", async (t) => {
-  const inHours = (hours: number): string => new Date(Date.now() + hours * 3_600_000).toISOString();
   const override = (name: string, uid: string, expiresAt = inHours(1)): string =>
     JSON.stringify(
       rawOverride(name, { clusterRef: { namespace: "team-a", name: "prod-1", uid }, expiresAt }),

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { folder, yaml } from "../program.ts";
-import { rawCluster, rawNamespace, rawOverride, rawPolicy } from "../raw.ts";
+import { inHours, rawCluster, rawNamespace, rawOverride, rawPolicy } from "../raw.ts";
 import { hookpolicy, onFiles } from "../resident.ts";
 
 const policy = (name: string, over: object = {}): object => {
@@ -14,8 +14,6 @@ const FLEET = {
   "fleet/clusters.yaml": yaml(rawNamespace(), rawCluster()),
   "fleet/policies.yaml": yaml(policy("protect")),
 };
-const inHours = (hours: number): string =>
-  `${new Date(Date.now() + hours * 3_600_000).toISOString().slice(0, 19)}Z`;
 const simulate = (...args: readonly string[]): string[] => ["simulate", "--against", "fleet", ...args];
 
 test("--exclude leaves out what cannot be read in either folder", async (t) => {
