@@ -48,8 +48,9 @@ export type ClaimResult =
  * A Cluster that took its slot this long ago and has not begun cannot renew its claim, and waits until the claim has ended.
  * Until then each call renews it, because Cluster API has to find the slot when it calls again.
  */
-const RENEWABLE_MS = 60_000;
-const GRACE_MS = 5000;
+export const RENEWABLE_MS = 60_000;
+/** A call may take nearly this long. */
+const GRACE_MS = 10_000;
 
 /** How long a Cluster stays in the queue without a call. */
 export function graceOf({ retryAfterSeconds }: Pick<CompiledRollout, "retryAfterSeconds">): number {

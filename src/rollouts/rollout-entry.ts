@@ -134,7 +134,7 @@ export class RolloutEntry {
 
   set(object: HookRollout): void {
     const isSame = isSameSpec(this.object, object);
-    this.#putBehind(object.status);
+    this.#noteUnused(object.status);
     this.object = object;
     this.#refreshedAt = -Infinity;
     this.#hasChanged = true;
@@ -146,9 +146,9 @@ export class RolloutEntry {
   }
 
   /** Every replica notes which Clusters left their slot unused, because any replica may be called next. */
-  #putBehind(status: HookRolloutStatus | undefined): void {
+  #noteUnused(status: HookRolloutStatus | undefined): void {
     const { now, nowMs } = this.#world;
-    for (const { uid } of leftUnused(this.status, status, now())) this.queue.putBehind(uid, nowMs());
+    for (const { uid } of leftUnused(this.status, status, now())) this.queue.leftUnused(uid, nowMs());
   }
 
   /** Compiles a copy of the object that may be newer than the one in memory. */

@@ -6,7 +6,7 @@
 import { entryOf } from "../lib/entry-of.ts";
 import { MAX_NEXT, type RolloutCandidate } from "../api/hook-policy.ts";
 import { timestamp } from "../lib/instant.ts";
-import { graceOf } from "./claim.ts";
+import { graceOf, RENEWABLE_MS } from "./claim.ts";
 import { inOrder, orderNumber, type OrderPlace, takeTurns, LastTurns } from "./order.ts";
 import type { Slots } from "./slots.ts";
 import type { CompiledRollout, CompiledStage } from "./rollout.ts";
@@ -19,7 +19,6 @@ export interface WaitingCluster {
   readonly firstAsked: Date;
 }
 
-/** Clusters that were put behind are a group of their own. */
 interface QueuePlace extends OrderPlace {
   readonly each: WaitingCluster;
 }
@@ -34,7 +33,7 @@ export interface QueueInput {
   readonly turns: readonly string[] | undefined;
 }
 
-/** How long a Cluster that did not use its turn waits behind the others. */
+/** How long a Cluster that did not use its turn, or its slot, waits behind the others. */
 const BEHIND_MS = 10 * 60_000;
 
 /** By uid; all times are monotonic milliseconds. */
@@ -43,7 +42,9 @@ export class RolloutQueue {
   readonly #asked = new Map<string, number>();
   /** Since when each Cluster that may begin has been allowed to. */
   readonly #turnSince = new Map<string, number>();
-  readonly #behindUntil = new Map<string, number>();
+  /** When each Cluster last let its turn pass, and when it last left a slot unused. */
+  readonly #passedAt = new Map<string, number>();
+  readonly #unusedAt = new Map<string, number>();
   #order: readonly WaitingCluster[] = [];
   #mayBegin: ReadonlySet<string> = new Set();
 
@@ -51,13 +52,18 @@ export class RolloutQueue {
     this.#asked.set(uid, nowMs);
   }
 
-  /** The Cluster had a slot and never began, so all others go first. */
+  /** The Cluster does not use its turn, so others go first. */
   putBehind(uid: string, nowMs: number): void {
-    this.#behindUntil.set(uid, nowMs + BEHIND_MS);
+    this.#passedAt.set(uid, nowMs);
+  }
+
+  /** The Cluster had a slot for minutes and never began, so all others go first: also those that let a turn pass. */
+  leftUnused(uid: string, nowMs: number): void {
+    this.#unusedAt.set(uid, nowMs);
   }
 
   forget(uid: string): void {
-    for (const known of [this.#asked, this.#turnSince, this.#behindUntil]) known.delete(uid);
+    for (const known of [this.#asked, this.#turnSince, this.#passedAt, this.#unusedAt]) known.delete(uid);
   }
 
   mayBegin(uid: string): boolean {
@@ -85,7 +91,9 @@ export class RolloutQueue {
    */
   update({ rollout, slots, waiting, turns }: QueueInput, nowMs: number): void {
     const graceMs = graceOf(rollout);
-    const sorted = this.#sort(rollout, waiting, nowMs);
+    for (const behind of [this.#passedAt, this.#unusedAt])
+      for (const [uid, at] of behind) if (nowMs - at >= BEHIND_MS) behind.delete(uid);
+    const sorted = this.#sort(rollout, waiting);
     // The status shows the order, so it must not depend on which replica was called.
     const ordered: WaitingCluster[] = [];
     takeTurns(sorted, new LastTurns(turns), ({ each }) => ordered.push(each) > 0);
@@ -99,6 +107,7 @@ export class RolloutQueue {
       if (
         mayBegin.has(uid) ||
         slots.left === 0 ||
+        this.#rests(uid, nowMs) ||
         !this.isAsking(uid, nowMs - graceMs) ||
         !slots.hasRoom(member)
       )
@@ -112,7 +121,14 @@ export class RolloutQueue {
     this.#order = ordered;
     this.#mayBegin = mayBegin;
     this.#forgetSilent(nowMs - graceMs);
-    for (const [uid, until] of this.#behindUntil) if (until <= nowMs) this.#behindUntil.delete(uid);
+  }
+
+  /**
+   * A Cluster that left a slot unused takes none for as long as it could have kept that, even if no other seems to wait: Cluster
+   * API may be late to call about one that does, or that one may not show it for a moment, after a failed reconcile.
+   */
+  #rests(uid: string, nowMs: number): boolean {
+    return nowMs - (this.#unusedAt.get(uid) ?? -Infinity) < RENEWABLE_MS;
   }
 
   /** Clusters that were put behind stay behind: another extension may make Cluster API call seldom. */
@@ -136,22 +152,17 @@ export class RolloutQueue {
     for (const uid of mayBegin) {
       const since = entryOf(this.#turnSince, uid, () => nowMs);
       if (nowMs - since < graceMs) continue;
-      this.#behindUntil.set(uid, nowMs + BEHIND_MS);
+      this.putBehind(uid, nowMs);
       this.#turnSince.delete(uid);
     }
   }
 
-  #sort(
-    { orderLabelKey }: CompiledRollout,
-    waiting: readonly WaitingCluster[],
-    nowMs: number,
-  ): readonly QueuePlace[] {
+  #sort({ orderLabelKey }: CompiledRollout, waiting: readonly WaitingCluster[]): readonly QueuePlace[] {
     const places = waiting.map((each) => {
       const { uid, labels, namespace = "", name } = each.member.metadata;
-      const behindUntil = this.#behindUntil.size === 0 ? undefined : this.#behindUntil.get(uid);
       return {
         each,
-        group: Number((behindUntil ?? -Infinity) > nowMs),
+        group: this.#unusedAt.has(uid) ? 2 : Number(this.#passedAt.has(uid)),
         order: orderNumber(labels, orderLabelKey),
         namespace,
         since: each.firstAsked.getTime(),

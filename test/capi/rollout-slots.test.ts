@@ -60,7 +60,7 @@ describe("a slot is given back", { concurrency: true }, () => {
       },
       180_000,
     );
-    // Where Cluster API is late to ask about next-0, vetoed-0 has the slot for another four minutes.
+    // Where next-0 does not begin within a minute of its slot, vetoed-0 has the slot for another four minutes.
     const hasBegun = async (): Promise<boolean> => {
       const messages = [topologyMessage(cp, vetoed, "vetoed-0"), topologyMessage(cp, other, "next-0")];
       const told = await Promise.all(messages);

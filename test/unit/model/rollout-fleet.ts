@@ -150,6 +150,7 @@ export class RolloutFleet extends RolloutClusters implements System {
       ...this.#replicas.flatMap((replica) => replica.steps()),
       ...Object.keys(this.scenario.clusters).flatMap((name) => this.#ofClusterApi(name)),
       ...this.#limitedEvents(),
+      ...(this.#replicas.some(({ rests }) => rests) ? this.#waitLong("a minute of rest passes", 1) : []),
       ...[...this.#ahead].map((name) => ({
         name: `the clock of ${name} is right again`,
         own: true,

@@ -228,6 +228,15 @@ export class RolloutReplica {
     this.#dirty.clear();
   }
 
+  /** A Cluster left a slot unused, and takes none until a minute has passed. */
+  get rests(): boolean {
+    const now = minutes(this.#surroundings.clock.nowMs());
+    return this.rollouts
+      .entries()
+      .flatMap(({ queue }) => [...(told.get(queue) ?? [])])
+      .some(([what, at]) => what.startsWith("leftUnused") && at === now);
+  }
+
   steps(): Step[] {
     const own = (name: string, run: () => void): Step => ({ name: `${this.name} ${name}`, own: true, run });
     const { isFine } = this.#surroundings;

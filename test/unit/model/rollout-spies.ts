@@ -8,7 +8,7 @@ import { reachedVersion } from "../../../src/rollouts/health.ts";
 /** What a queue was told, and when: it shows that to nobody. */
 export const told = new WeakMap<RolloutQueue, Map<string, number>>();
 
-for (const name of ["asked", "putBehind"] as const) {
+for (const name of ["asked", "leftUnused"] as const) {
   // oxlint-disable-next-line typescript/unbound-method -- called with the `this` of its caller
   const real = RolloutQueue.prototype[name];
   RolloutQueue.prototype[name] = function spied(uid, nowMs) {

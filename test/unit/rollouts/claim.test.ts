@@ -223,7 +223,7 @@ describe("a slot", () => {
   }
 
   test("is renewed for as long as Cluster API may be silent, where that is longer", () => {
-    const status = readyStatus({ running: [{ ...CLAIMED, claimedAt: "2026-11-23T11:49:55Z" }] });
+    const status = readyStatus({ running: [{ ...CLAIMED, claimedAt: "2026-11-23T11:49:50Z" }] });
     const late = { status, of: clusterMeta("a") };
     assert.equal(attempt({ ...late, spec: { retryAfterSeconds: 300 } }).begins, true);
     assert.equal(attempt({ ...late, spec: { retryAfterSeconds: 299 } }).begins, false);

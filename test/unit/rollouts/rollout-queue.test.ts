@@ -70,14 +70,17 @@ describe("whose turn it is", () => {
     assert.deepEqual(order(), ["uid-two", "uid-ten", "uid-none", "uid-word"]);
   });
 
-  test("who has not asked for twice its retry and five seconds is left out", () => {
+  test("who has not asked for twice its retry and ten seconds is left out", () => {
     const { update, askAll, may, queue, order } = queueOf({ retryAfterSeconds: 10 }, [
       [clusterMeta("silent"), 30],
       [clusterMeta("asking"), 1],
     ]);
     askAll(0);
-    queue.asked("uid-asking", 26 * SECOND);
-    update(26 * SECOND);
+    queue.asked("uid-asking", 30 * SECOND);
+    update(30 * SECOND);
+    assert.deepEqual(may(), ["silent"]);
+    queue.asked("uid-asking", 31 * SECOND);
+    update(31 * SECOND);
     assert.deepEqual(may(), ["asking"]);
     assert.deepEqual(order(), ["uid-silent", "uid-asking"], "the order is the same at every replica");
   });
@@ -107,10 +110,10 @@ describe("whose turn it is", () => {
       return may();
     };
     assert.deepEqual(turn(0), ["first"]);
-    assert.deepEqual(turn(24 * SECOND), ["first"]);
-    turn(25 * SECOND);
-    assert.deepEqual(turn(26 * SECOND), ["second"]);
-    assert.deepEqual(turn(25 * SECOND + 10 * MINUTE), ["first"]);
+    assert.deepEqual(turn(29 * SECOND), ["first"]);
+    turn(30 * SECOND);
+    assert.deepEqual(turn(31 * SECOND), ["second"]);
+    assert.deepEqual(turn(30 * SECOND + 10 * MINUTE), ["first"]);
   });
 
   test("whose slot ended unused goes behind", () => {
@@ -119,7 +122,7 @@ describe("whose turn it is", () => {
       [clusterMeta("second"), 20],
     ]);
     askAll(0);
-    queue.putBehind("uid-first", 0);
+    queue.leftUnused("uid-first", 0);
     update(0);
     assert.deepEqual(may(), ["second"]);
   });
@@ -133,7 +136,7 @@ describe("whose turn it is", () => {
     askAll(0);
     // With a slot it is not waiting.
     update(MINUTE, second && [second]);
-    queue.putBehind("uid-seldom", MINUTE);
+    queue.leftUnused("uid-seldom", MINUTE);
     update(2 * MINUTE, second && [second]);
     askAll(3 * MINUTE);
     update(3 * MINUTE);
@@ -142,6 +145,68 @@ describe("whose turn it is", () => {
     update(11 * MINUTE);
     assert.deepEqual(may(), ["seldom"]);
   });
+
+  const always = (): boolean => true;
+  const UNUSED: readonly {
+    readonly what: string;
+    /** Of the other Cluster, `second` seconds after the slot ended. */
+    readonly asks?: (second: number) => boolean;
+    readonly waits?: (second: number) => boolean;
+    /** Whose turn it is, each time that this changes. */
+    readonly turns: readonly (readonly [number, string])[];
+  }[] = [
+    {
+      what: "one whose calls take nine seconds is asked about again after five",
+      asks: (second) => second % 16 === 15 || second === -1,
+      turns: [[0, "next"]],
+    },
+    {
+      what: "nothing has been heard of the next one for long",
+      asks: (second) => second >= 40,
+      turns: [
+        [0, ""],
+        [41, "next"],
+      ],
+    },
+    {
+      what: "the next one does not show that it waits, after a failed reconcile",
+      waits: (second) => second >= 2,
+      turns: [
+        [0, ""],
+        [2, "next"],
+      ],
+    },
+    {
+      what: "the next one cannot take it within its grace",
+      turns: [[0, "next"]],
+    },
+    {
+      what: "there is no other",
+      waits: () => false,
+      turns: [
+        [0, ""],
+        [60, "vetoed"],
+      ],
+    },
+  ];
+  for (const { what, asks = always, waits: isWaiting = always, turns } of UNUSED)
+    test(`a slot that ended unused does not go back at once: ${what}`, () => {
+      const { queue, update, may, waiting } = queueOf({ retryAfterSeconds: 5 }, [
+        [clusterMeta("vetoed"), 300],
+        [clusterMeta("next"), 200],
+      ]);
+      const found: [number, string][] = [];
+      if (asks(-1)) queue.asked("uid-next", -SECOND);
+      queue.leftUnused("uid-vetoed", 0);
+      for (let second = 0; second < 10 * 60; second += 1) {
+        queue.asked("uid-vetoed", second * SECOND);
+        update(second * SECOND, isWaiting(second) ? waiting : waiting.slice(0, 1));
+        const turn = may().join();
+        if (turn !== found.at(-1)?.[1]) found.push([second, turn]);
+        if (asks(second)) queue.asked("uid-next", second * SECOND);
+      }
+      assert.deepEqual(found, turns);
+    });
 
   test("namespaces take turns: the one whose last turn is longest ago comes first", () => {
     const of = (namespace: string, name: string): ObjectMeta => {
