@@ -52,17 +52,19 @@ export async function waitFor<T>(
   const deadline = Date.now() + timeoutMs;
   for (;;) {
     const sight = seen.getStore() ?? { notes: [] };
+    const begunMs = Date.now();
     const { value, error } = await seen.run(sight, async () => await look(probe));
     if (value !== undefined) return value;
     const failure = options.failure?.();
     if (failure !== undefined)
       throw new Error(`While waiting for ${description}: ${failure.message}`, { cause: failure });
     if (Date.now() >= deadline) throw timedOut(description, timeoutMs, { error, sight });
-    await sleep(options.everyMs ?? nextLook(Date.now() - (deadline - timeoutMs)));
+    const lookMs = Date.now() - begunMs;
+    await sleep(options.everyMs ?? Math.max(lookMs, nextLook(Date.now() - (deadline - timeoutMs))));
   }
 }
 
-/** So that a wait lasts an eighth longer than it had to, and a second at most. */
+/** So that a wait lasts an eighth longer than it had to, and a second at most, if looks are shorter. */
 function nextLook(waitedMs: number): number {
   return Math.min(SELDOM_MS, Math.max(OFTEN_MS, waitedMs * LOST));
 }
