@@ -110,7 +110,7 @@ describe("a demo that goes on", () => {
 
   test("upgrades a Cluster of one's own, with its nodes, once that is approved", async () => {
     const topology = `{ classRef: { name: lab, namespace: lab }, version: v1.34.0, workers: { machineDeployments: [{ class: lab-worker, name: md, replicas: 1 }] } }`;
-    const own = `apiVersion: cluster.x-k8s.io/v1beta2
+    const objects = `apiVersion: cluster.x-k8s.io/v1beta2
 kind: Cluster
 metadata: { name: own, namespace: default }
 spec: { topology: ${topology} }
@@ -126,11 +126,10 @@ spec:
         - name: approved
           annotation: { key: hooks.example.com/approved-version, valueFrom: TargetVersion }
 `;
-    await succeeds(`kubectl apply -f - <<'EOF'\n${own}EOF`, /own created/);
-    const [get, patch] = ["get", "patch"].map((verb) => `kubectl ${verb} clusters.cluster.x-k8s.io own`);
-    const available = `${get} -o 'jsonpath={.status.conditions[?(@.type=="Available")].status}'`;
-    await waitFor("it to be Available", async () => (await type(available)).output === "True", SLOW);
-    await succeeds(`${patch} --type merge -p '{"spec":{"topology":{"version":"v1.35.0"}}}'`);
+    await succeeds(`kubectl apply -f - <<'EOF'\n${objects}EOF`, /own created/);
+    const own = "clusters.cluster.x-k8s.io/own";
+    await succeeds(`kubectl wait --for=condition=Available ${own} --timeout=300s`);
+    await succeeds(`kubectl patch ${own} --type merge -p '{"spec":{"topology":{"version":"v1.35.0"}}}'`);
     const isHeld = async (): Promise<boolean> =>
       (await type("hookpolicy get -A")).output.includes("default/own");
     await waitFor("it to be held", isHeld, SLOW);

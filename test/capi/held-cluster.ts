@@ -12,7 +12,7 @@ import { createCluster, deleteCluster, provision, waitUntilGone } from "../contr
 import { NAMESPACE, startOperator } from "../controlplane/operator.ts";
 import { environment } from "../controlplane/processes.ts";
 import { applyPolicy, policyRow, policyRef } from "../controlplane/policies.ts";
-import { startFleet } from "./fleet.ts";
+import { startFleet, topologySays } from "./fleet.ts";
 import { blocksOf, ROOT } from "./pages.ts";
 import { pathOfPrograms } from "./programs.ts";
 
@@ -80,7 +80,7 @@ export async function startHeldCluster(): Promise<HeldCluster> {
   const held = async (policy: string): Promise<void> => {
     await enforced(policy);
     await holdAnother(cp, policy);
-    await cp.waitFor("the Cluster to say so", async () => (await sh(WHY)).includes(HOOK));
+    await topologySays(cp, TEAM, CLUSTER, new RegExp(HOOK));
   };
   const gone = async (): Promise<void> => await waitUntilGone(cp, TEAM, CLUSTER);
   const admissionPort = operator.ports.admission;
