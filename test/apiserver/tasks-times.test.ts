@@ -26,7 +26,7 @@ const HOUR_MS = 3_600_000;
 const { lab, cp, tasks } = await startTaskLab();
 after(async () => await lab.stop());
 
-describe("time", () => {
+describe("time", { concurrency: true }, () => {
   /** The last row of kubectl, with its object as this. */
   async function row(ns: string, object: string): Promise<string> {
     const last = (await tasks.listed(ns)).at(-1) ?? "";

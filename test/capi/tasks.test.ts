@@ -33,7 +33,7 @@ const fleet = await sharedFleet();
 const { cp } = fleet;
 after(async () => cp.stop());
 
-describe("tasks under Cluster API", () => {
+describe("tasks under Cluster API", { concurrency: true }, () => {
   test("hold a deletion that is approved until their Job, which fails once, is complete", async () => {
     const namespace = "job-before-delete";
     const ref = policyRef(namespace, "clean");
