@@ -83,7 +83,7 @@ test("helm uninstall refuses while a Cluster is held; released by hand, it keeps
 });
 
 test("a policy that was kept holds again after the next installation", async () => {
-  await install("--set", "uninstall.activeDeadlineSeconds=20");
+  await install("--set", "uninstall.activeDeadlineSeconds=10");
   await cluster.waitFor("the policy to be Ready", async () => {
     return condition(await cluster.get(POLICY), "Ready")?.status === "True";
   });

@@ -22,8 +22,8 @@ const LEASE = {
   name: "hookpolicy",
 };
 const PATIENT = { timeoutMs: 180_000, everyMs: 500 };
-/** The test of a process that hangs need not wait for the end of a minute in which it does nothing. */
-const HANG_GRACE = "/spec/template/spec/containers/0/livenessProbe/terminationGracePeriodSeconds";
+/** The test of a process that hangs need not wait for the end of two minutes in which it does nothing. */
+const LIVENESS = "/spec/template/spec/containers/0/livenessProbe";
 const WARM_UP_MS = 2_000;
 /** Until kube-proxy has followed a change of a Pod, on a busy machine. */
 const ROUTED_MS = 5_000;
@@ -91,7 +91,10 @@ async function signal(name: string, what: "SIGKILL" | "SIGSTOP"): Promise<void> 
 test("a rolling update fails no call", async (t) => {
   const old = (await replicas(cluster)).map(({ metadata }) => metadata.uid);
   const calls = await underLoad(t, async () => {
-    const patch = JSON.stringify([{ op: "add", path: HANG_GRACE, value: 5 }]);
+    const patch = JSON.stringify([
+      { op: "add", path: `${LIVENESS}/terminationGracePeriodSeconds`, value: 5 },
+      { op: "replace", path: `${LIVENESS}/periodSeconds`, value: 5 },
+    ]);
     await cluster.kubectl("patch", "-n", NAMESPACE, "deployment/hookpolicy", "--type=json", "-p", patch);
     await isRolledOut(cluster, NAMESPACE, DEPLOYMENT.name);
     await cluster.waitFor("the old replicas to be gone", async () => {

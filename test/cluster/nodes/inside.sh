@@ -105,6 +105,7 @@ enforceNodeAllocatable: [pods]
 evictionHard: { memory.available: "0%", nodefs.available: "0%", nodefs.inodesFree: "0%", imagefs.available: "0%", imagefs.inodesFree: "0%" }
 imageGCHighThresholdPercent: 100
 shutdownGracePeriod: 0s
+syncFrequency: 10s
 Y
 cat >/etc/kube-proxy.yaml <<Y
 apiVersion: kubeproxy.config.k8s.io/v1alpha1
