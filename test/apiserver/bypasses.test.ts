@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { clusterRef, createCluster } from "../controlplane/lab.ts";
-import { hookpolicy } from "../unit/cli/program.ts";
+import { hookpolicy } from "../unit/cli/resident.ts";
 import { startLab } from "./operator-lab.ts";
 
 const lab = await startLab();

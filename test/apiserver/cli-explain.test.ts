@@ -13,7 +13,8 @@ import type { Ref } from "../controlplane/client.ts";
 import { createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
 import { environment } from "../controlplane/processes.ts";
 import { allow, createAccountWith, type PolicyRule, readGrant } from "../controlplane/rights.ts";
-import { hookpolicy, type Outcome, outputSchema } from "../unit/cli/program.ts";
+import { type Outcome, outputSchema } from "../unit/cli/program.ts";
+import { hookpolicy } from "../unit/cli/resident.ts";
 import {
   approvalRule,
   applyPolicy,

@@ -16,7 +16,7 @@ import {
   taskIs,
   tasksIn,
 } from "../controlplane/tasks.ts";
-import { hookpolicy } from "../unit/cli/program.ts";
+import { hookpolicy } from "../unit/cli/resident.ts";
 import { type Lab, startLab } from "./operator-lab.ts";
 
 export const HOOK = "BeforeClusterDelete";

@@ -16,7 +16,8 @@ import {
   policyRef,
   storeRollout,
 } from "../controlplane/policies.ts";
-import { hookpolicy, type Outcome } from "../unit/cli/program.ts";
+import type { Outcome } from "../unit/cli/program.ts";
+import { hookpolicy } from "../unit/cli/resident.ts";
 import { Recipe, untyped } from "./recipe-fleet.ts";
 import { ADMISSION_PAGES } from "./recipe-pages.ts";
 import { EVERY_CALL, isCreated, startFleet } from "./fleet.ts";

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, describe, test } from "node:test";
 import { clusterRef, deleteCluster, upgrade, waitUntilGone } from "../controlplane/lab.ts";
 import { APPROVED, approve, policyRow, noRow, statusOf } from "../controlplane/policies.ts";
-import { hookpolicy } from "../unit/cli/program.ts";
+import { hookpolicy } from "../unit/cli/resident.ts";
 import {
   askedAgain,
   extensionBeside,

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test, { after, describe } from "node:test";
 import { type KubeObject, objectsOf } from "../controlplane/client.ts";
 import { createCluster, NEXT_VERSION, provision, topologyMessage, upgrade } from "../controlplane/lab.ts";
-import { hookpolicy } from "../unit/cli/program.ts";
+import { hookpolicy } from "../unit/cli/resident.ts";
 import { Recipe, startRecipeFleet, untyped } from "./recipe-fleet.ts";
 import { createFleet, FleetObserver, REGION, rolloutStatus, runningCreations } from "./rollout-fleet.ts";
 import { ROLLOUT_PAGES } from "./recipe-pages.ts";

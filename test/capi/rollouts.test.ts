@@ -16,7 +16,7 @@ import {
   upgrade,
 } from "../controlplane/lab.ts";
 import { installHookPolicy, type Operator, startOperator } from "../controlplane/operator.ts";
-import { hookpolicy } from "../unit/cli/program.ts";
+import { hookpolicy } from "../unit/cli/resident.ts";
 import {
   applyRollout,
   createFleet,

@@ -9,7 +9,8 @@ import { clusterRef } from "../../controlplane/lab.ts";
 import { clusterPolicyRef, policyRef, storePolicy, storeRollout } from "../../controlplane/policies.ts";
 import { sharedControlPlane } from "../../controlplane/shared.ts";
 import type { GateSpec } from "../../../src/api/hook-policy.ts";
-import { hookpolicy, type Outcome } from "../../unit/cli/program.ts";
+import type { Outcome } from "../../unit/cli/program.ts";
+import { hookpolicy } from "../../unit/cli/resident.ts";
 
 const HOOK = "BeforeClusterDelete";
 const OWN = "example.com/mine";
