@@ -35,7 +35,7 @@ export class Evaluator {
   /** When the decision about an operation may change, in milliseconds, by operationKey. */
   readonly #due = new Map<string, number>();
   /** Keys of Clusters that have still to be compared with the selectors of policies. */
-  readonly #uncompared = new Set<string>();
+  readonly #toCompare = new Set<string>();
 
   constructor(memory: Memory, scheduler: EvaluationScheduler, revisions: Revisions, options: StoreOptions) {
     this.#memory = memory;
@@ -81,20 +81,21 @@ export class Evaluator {
 
   /** What is left to do about the policy: adopt rows, compare it with Clusters, and evaluate it for them. */
   *policySteps(entry: PolicyEntry): WorkSteps {
-    for (let row = entry.rows.pop(); row !== undefined; row = entry.rows.pop()) {
+    // Read anew at each step: between two steps an event may put another list in a list's place.
+    for (let row = entry.toAdopt.pop(); row !== undefined; row = entry.toAdopt.pop()) {
       this.#adoptRow(entry, row);
       yield;
     }
-    for (let key = entry.unmatched.pop(); key !== undefined; key = entry.unmatched.pop()) {
+    for (let key = entry.toCompare.pop(); key !== undefined; key = entry.toCompare.pop()) {
       this.#compareWith(entry, key);
-      if (entry.unmatched.length > 0) yield;
-      else if (entry.rest.length === 0) this.#options.enqueue(entry.key);
+      if (entry.toCompare.length > 0) yield;
+      else if (entry.toEvaluate.length === 0) this.#options.enqueue(entry.key);
     }
-    if (entry.rest.length === 0) return;
+    if (entry.toEvaluate.length === 0) return;
     const sharers = this.#memory.policies.sharers(entry);
-    for (let key = entry.rest.pop(); key !== undefined; key = entry.rest.pop()) {
+    for (let key = entry.toEvaluate.pop(); key !== undefined; key = entry.toEvaluate.pop()) {
       const cluster = this.#options.clusters.get(key);
-      if (entry.rest.length === 0) this.#options.enqueue(entry.key);
+      if (entry.toEvaluate.length === 0) this.#options.enqueue(entry.key);
       if (cluster === undefined) continue;
       const operations = this.#memory.operations.of(cluster.metadata.uid);
       for (const operation of operations) this.#evaluate(operation, cluster, sharers);
@@ -122,7 +123,7 @@ export class Evaluator {
     const cluster = this.#options.clusters.get(key);
     if (cluster === undefined) return;
     this.#match(entry, cluster);
-    if (this.#memory.operations.has(cluster.metadata.uid)) entry.rest.push(key);
+    if (this.#memory.operations.has(cluster.metadata.uid)) entry.toEvaluate.push(key);
   }
 
   clusterChanged(cluster: Cluster): void {
@@ -132,7 +133,7 @@ export class Evaluator {
 
   /** The labels of the Cluster's Namespace have changed. A Namespace can have thousands of Clusters. */
   compare(cluster: Cluster): void {
-    this.#uncompared.add(clusterKey(cluster));
+    this.#toCompare.add(clusterKey(cluster));
     this.evaluate(cluster);
   }
 
@@ -159,7 +160,7 @@ export class Evaluator {
   /** What is due about the Cluster: compare it with policies, evaluate its operations, and make their forecasts. */
   *clusterSteps(key: string): WorkSteps {
     const cluster = this.#options.clusters.get(key);
-    const isUncompared = this.#uncompared.delete(key);
+    const isUncompared = this.#toCompare.delete(key);
     if (cluster === undefined) return;
     const { uid, namespace } = cluster.metadata;
     const candidates = this.#candidates(namespace);
@@ -316,8 +317,8 @@ export class Evaluator {
    * two instants counts, so no adopted row releases an operation earlier.
    */
   adoptWritten(entry: PolicyEntry): void {
-    entry.rows = this.#rowsToAdopt(entry).toReversed();
-    if (entry.rows.length > 0) this.#scheduler.inTime(entry.key);
+    entry.toAdopt = this.#rowsToAdopt(entry).toReversed();
+    if (entry.toAdopt.length > 0) this.#scheduler.inTime(entry.key);
   }
 
   /** Adopts the results at once. */

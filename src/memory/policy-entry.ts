@@ -66,11 +66,11 @@ export class PolicyEntry {
   /** Keys of the Clusters that it matches. */
   readonly matched = new Set<string>();
   /** Keys of Clusters for which it has still to be evaluated; the last one comes first. */
-  rest: string[] = [];
+  toEvaluate: string[] = [];
   /** Keys of Clusters that have still to be compared with its selectors; the last one comes first. */
-  unmatched: string[] = [];
+  toCompare: string[] = [];
   /** Rows of its status that have still to be adopted; the last one comes first. */
-  rows: DecisionRow[] = [];
+  toAdopt: DecisionRow[] = [];
   /** Rows in `held` whose forecast has still to be made, by operationKey. */
   readonly awaitingForecast = new Set<string>();
   /** Since when there have been any, in monotonic milliseconds. */
@@ -132,22 +132,22 @@ export class PolicyEntry {
 
   /** What is known about its Clusters takes memory, too. */
   forgetAll(): void {
-    [this.rest, this.unmatched, this.rows, this.windows] = [[], [], [], new Map()];
+    [this.toEvaluate, this.toCompare, this.toAdopt, this.windows] = [[], [], [], new Map()];
     for (const each of [this.matched, this.awaitingForecast, this.held, this.hasHeld, this.deadlines])
       each.clear();
   }
 
   /** All these Clusters have to be compared with its selectors, and evaluated. */
   compareAll(clusterKeys: readonly string[]): void {
-    this.rest = [];
-    this.unmatched = clusterKeys.toReversed();
+    this.toEvaluate = [];
+    this.toCompare = clusterKeys.toReversed();
     this.editedAt = performance.now();
   }
 
   /** It has to be re-evaluated for all Clusters that it matches; those that have waited longest come first. */
   evaluateAgain(): void {
-    const waiting = new Set(this.rest);
-    this.rest = [...[...this.matched].filter((key) => !waiting.has(key)), ...this.rest];
+    const waiting = new Set(this.toEvaluate);
+    this.toEvaluate = [...[...this.matched].filter((key) => !waiting.has(key)), ...this.toEvaluate];
   }
 
   /** Returns whether that has changed. */

@@ -79,14 +79,14 @@ export class PolicyReconciler {
 
   /** How long the status may still wait for the evaluation of an edited spec, for objects to be read, or for a forecast. */
   #behindMs(entry: PolicyEntry): number {
-    const { editedAt, rest, unmatched, awaitingForecast, awaitingForecastSince } = entry;
+    const { editedAt, toEvaluate, toCompare, awaitingForecast, awaitingForecastSince } = entry;
     // A forecast that comes after its row would cost a second write.
     const forecastDueMs = awaitingForecast.size > 0 ? leftFrom(awaitingForecastSince) : 0;
     if (forecastDueMs > 0) return forecastDueMs;
     const left = leftFrom(editedAt);
     if (left <= 0) return 0;
     const isReading = this.#refusals(entry).some(({ reason }) => reason === OBJECTS_NOT_LOADED);
-    return isReading || rest.length + unmatched.length > 0 ? left : 0;
+    return isReading || toEvaluate.length + toCompare.length > 0 ? left : 0;
   }
 
   async #reconcileFinalizers(entry: PolicyEntry): Promise<void> {

@@ -43,7 +43,7 @@ describe("the status", () => {
     for (let n = 0; n < 10; n += 1) fixture.store.wake();
     fixture.setPolicy(hookPolicy({ rules: [rule({ retryAfterSeconds: 20 })] }, { generation: 2 }));
     fixture.dirty.length = 0;
-    while ((fixture.store.policies.get(keyOf(held))?.rest.length ?? 0) > 0) fixture.store.wake();
+    while ((fixture.store.policies.get(keyOf(held))?.toEvaluate.length ?? 0) > 0) fixture.store.wake();
     assert.deepEqual(fixture.dirty, [keyOf(held)]);
   });
 
