@@ -255,17 +255,17 @@ const WITH_ADVICE =
 function finding(
   source: SourceObject,
   severity: ValidationFinding["severity"],
-  error: FieldError,
+  { path, id, message: given }: FieldError,
 ): ValidationFinding {
-  const { path, id } = error;
-  const [, text = "", meant, form] = WITH_ADVICE.exec(error.message) ?? [];
-  const other = elsewhere(source, path, text) ?? meant ?? form;
-  const { message, suggestion = other, ...position } = placed(source, severity, { ...error, message: text });
+  const [, message = "", meant, form] = WITH_ADVICE.exec(given) ?? [];
+  const kind = severity === "error" ? ownKind(source.object) : undefined;
+  const suggestion =
+    (kind && suggestionFor(kind, source.object, path)) ?? elsewhere(source, path, message) ?? meant ?? form;
   return {
     severity,
     ...(id !== undefined && { id }),
     source,
-    ...position,
+    ...source.position(path, message.startsWith("unknown field") ? "key" : "value"),
     path,
     message,
     ...(suggestion !== undefined && { suggestion }),
@@ -279,18 +279,4 @@ function elsewhere({ object }: SourceObject, path: string, message: string): str
   const [, field] = /^unknown field "([^"]*)"/.exec(message) ?? [];
   const kind = ownKind(object);
   return field === undefined || kind === undefined ? undefined : fieldPlace(kind, field);
-}
-
-type PlacedProblem = Position & Pick<ValidationFinding, "message" | "suggestion">;
-
-function placed(
-  source: SourceObject,
-  severity: ValidationFinding["severity"],
-  error: FieldError,
-): PlacedProblem {
-  const { path, message } = error;
-  const position = source.position(path, message.startsWith("unknown field") ? "key" : "value");
-  const kind = severity === "error" ? ownKind(source.object) : undefined;
-  const suggestion = kind && suggestionFor(kind, source.object, path);
-  return { ...position, message, ...(suggestion !== undefined && { suggestion }) };
 }
