@@ -60,7 +60,10 @@ function schemasIn({ kind: type, spec }: Fields): readonly (readonly [string, Fi
     });
 }
 
-function errorsOf({ template, at }: PlacedTask, validator: () => ValidateFunction): readonly FieldError[] {
+function errorsOf(
+  { template, templatePath }: PlacedTask,
+  validator: () => ValidateFunction,
+): readonly FieldError[] {
   // ajv puts the defaults into it.
   const object = structuredClone(withoutNulls(template));
   try {
@@ -68,11 +71,11 @@ function errorsOf({ template, at }: PlacedTask, validator: () => ValidateFunctio
     if (isValid(object)) return [];
     const certain = (isValid.errors ?? []).filter(isCertain);
     return schemaErrors(certain).map(({ path, message }) => ({
-      path: path === "" ? at : `${at}.${path}`,
+      path: path === "" ? templatePath : `${templatePath}.${path}`,
       message,
     }));
   } catch (error) {
-    return [{ path: at, message: `its schema cannot be used: ${messageOf(error)}` }];
+    return [{ path: templatePath, message: `its schema cannot be used: ${messageOf(error)}` }];
   }
 }
 

@@ -19,25 +19,24 @@ export interface PlacedTask {
   readonly path: string;
   readonly verb: TaskVerb;
   readonly template: Fields;
-  /** Of the template. */
-  readonly at: string;
+  readonly templatePath: string;
 }
 
 export function tasksOf({ tasks = [] }: RuleSpec, path: string): readonly PlacedTask[] {
   return tasks.map((task, index) => {
     const at = `${path}.tasks[${index}]`;
     const { verb, template } = actionOf(task);
-    return { task, path: at, verb, template, at: `${at}.${verb}` };
+    return { task, path: at, verb, template, templatePath: `${at}.${verb}` };
   });
 }
 
 /** The CEL of the tasks of the rule at the path. Templates that are too large are not looked at. */
 export function expressionsOfTasks(rule: RuleSpec, path: string): readonly ExpressionField[] {
   return tasksOf(rule, path).flatMap((placedTask) => {
-    const { task, path: at, template, at: inside } = placedTask;
+    const { task, path: at, template, templatePath } = placedTask;
     return [
       ...expressionAt(task.when, "when", `${at}.when`),
-      ...(tooLarge(placedTask).length > 0 ? [] : contentsOf(template, inside).expressions),
+      ...(tooLarge(placedTask).length > 0 ? [] : contentsOf(template, templatePath).expressions),
       ...expressionAt(task.succeeded, "outcome", `${at}.succeeded`),
       ...expressionAt(task.failed, "outcome", `${at}.failed`),
     ];
@@ -53,7 +52,7 @@ export function taskErrors(
     const large = tooLarge(placedTask);
     if (large.length > 0) return large;
     return [
-      ...contentsOf(placedTask.template, placedTask.at).problems,
+      ...contentsOf(placedTask.template, placedTask.templatePath).problems,
       ...misplaced(placedTask),
       ...(placedTask.verb === "delete" ? selectorErrors(placedTask) : objectErrors(placedTask, owner)),
     ];
@@ -62,11 +61,11 @@ export function taskErrors(
 
 const MAX_TEMPLATE_BYTES = 16 * 1024;
 
-function tooLarge({ template, at }: PlacedTask): FieldError[] {
+function tooLarge({ template, templatePath }: PlacedTask): FieldError[] {
   const length = byteLength(JSON.stringify(template));
   if (length <= MAX_TEMPLATE_BYTES) return [];
   const message = `found ${length} bytes, expected at most ${MAX_TEMPLATE_BYTES}: put what is long into a ConfigMap or an image`;
-  return [{ path: at, message }];
+  return [{ path: templatePath, message }];
 }
 
 /** A value there would choose what is run, or become a part of a command. */
@@ -76,13 +75,13 @@ const FIXED: readonly string[] = ["apiVersion", "kind"];
 const IN_COMMAND =
   'must not have an expression, because a value could become a command: pass the value by env, as in env: [{ name: VALUE, value: "<< … >>" }], and in args write $(VALUE)';
 
-function misplaced({ template, at }: PlacedTask): FieldError[] {
-  const inValues = textsIn(template, at).flatMap(({ path, fields }): FieldError[] => {
+function misplaced({ template, templatePath }: PlacedTask): FieldError[] {
+  const inValues = textsIn(template, templatePath).flatMap(({ path, fields }): FieldError[] => {
     if (fields.some((name) => COMMANDS.includes(name))) return [{ path, message: IN_COMMAND }];
     if (!FIXED.includes(fields.at(-1) ?? "")) return [];
     return [{ path, message: "must not have an expression. Write a task for each of them, with when" }];
   });
-  return [...inValues, ...keysWithExpressions(template, at)];
+  return [...inValues, ...keysWithExpressions(template, templatePath)];
 }
 
 function keysWithExpressions(value: unknown, path: string): FieldError[] {
@@ -97,22 +96,22 @@ function keysWithExpressions(value: unknown, path: string): FieldError[] {
 }
 
 function objectErrors(placedTask: PlacedTask, owner: TaskOwner | undefined): FieldError[] {
-  const { template, at } = placedTask;
+  const { template, templatePath } = placedTask;
   const { metadata } = template;
   if (metadata !== undefined && !isFields(metadata))
-    return [{ path: `${at}.metadata`, message: "expected an object" }];
+    return [{ path: `${templatePath}.metadata`, message: "expected an object" }];
   return [...metadataErrors(placedTask, fieldsOf(metadata), owner), ...podErrors(placedTask)];
 }
 
 function metadataErrors(
-  { verb, at, task }: PlacedTask,
+  { verb, templatePath, task }: PlacedTask,
   metadata: Fields,
   owner: TaskOwner | undefined,
 ): FieldError[] {
   const { name, generateName, namespace } = metadata;
   const errors: FieldError[] = [];
   const add = (field: string, message: string): number =>
-    errors.push({ path: `${at}.metadata.${field}`, message });
+    errors.push({ path: `${templatePath}.metadata.${field}`, message });
   if (generateName !== undefined)
     add("generateName", "each attempt gets a name of its own, which begins with metadata.name. Use that");
   if (verb === "apply" && nonEmptyText(name) === undefined)
@@ -136,9 +135,9 @@ function isOwn(namespace: unknown, owner: TaskOwner): boolean {
   return owner.namespace === undefined || owner.namespace === namespace;
 }
 
-function podErrors({ template: { apiVersion, kind, spec }, at }: PlacedTask): FieldError[] {
+function podErrors({ template: { apiVersion, kind, spec }, templatePath }: PlacedTask): FieldError[] {
   const type = `${String(apiVersion)}/${String(kind)}`;
-  if (type === "v1/Pod") return restartErrors(fieldsOf(spec), `${at}.spec`);
+  if (type === "v1/Pod") return restartErrors(fieldsOf(spec), `${templatePath}.spec`);
   if (type !== "batch/v1/Job") return [];
   const { ttlSecondsAfterFinished, template } = fieldsOf(spec);
   const pod = fieldsOf(fieldsOf(template)["spec"]);
@@ -147,11 +146,11 @@ function podErrors({ template: { apiVersion, kind, spec }, at }: PlacedTask): Fi
       ? []
       : [
           {
-            path: `${at}.spec.ttlSecondsAfterFinished`,
+            path: `${templatePath}.spec.ttlSecondsAfterFinished`,
             message: "a Job that is gone has not succeeded. Use keep, which removes it after its success",
           },
         ]),
-    ...restartErrors(pod, `${at}.spec.template.spec`),
+    ...restartErrors(pod, `${templatePath}.spec.template.spec`),
   ];
 }
 
@@ -162,15 +161,15 @@ function restartErrors({ restartPolicy = "Always" }: Fields, path: string): Fiel
 }
 
 /** Otherwise one Cluster's task would delete what belongs to others. */
-function selectorErrors({ template, at }: PlacedTask): FieldError[] {
+function selectorErrors({ template, templatePath }: PlacedTask): FieldError[] {
   const { selector } = template;
   if (selector === undefined) return [];
-  const { expressions, problems } = contentsOf(selector, `${at}.selector`);
+  const { expressions, problems } = contentsOf(selector, `${templatePath}.selector`);
   const readsCluster = expressions.some(
     ({ source, use }) => (compileExpression(source, use).expression?.clusterPaths.length ?? 0) > 0,
   );
   if (readsCluster || problems.length > 0) return [];
   const message =
     "no value reads cluster, so it selects the same objects for every Cluster. Add a label whose value tells its objects from those of others, such as << cluster.metadata.uid >>; where the objects are beside the Cluster, << cluster.metadata.name >> does";
-  return [{ path: `${at}.selector.matchLabels`, message }];
+  return [{ path: `${templatePath}.selector.matchLabels`, message }];
 }

@@ -67,11 +67,13 @@ function severalHooks({ hooks, tasks }: RuleSpec, path: string): FieldError[] {
 /** Fields that choose what is run, with whose rights, or where. */
 const POWERFUL: readonly string[] = ["namespace", "image", "serviceAccountName"];
 
-function writtenByTenants({ template, at, verb }: PlacedTask): FieldError[] {
-  return textsIn(template, at).flatMap(({ value: text, path, fields }): FieldError[] => {
+function writtenByTenants({ template, templatePath, verb }: PlacedTask): FieldError[] {
+  return textsIn(template, templatePath).flatMap(({ value: text, path, fields }): FieldError[] => {
     const field = fields.at(-1) ?? "";
     const chooses =
-      POWERFUL.includes(field) || fields.includes("subjects") || (verb === "delete" && path === `${at}.name`);
+      POWERFUL.includes(field) ||
+      fields.includes("subjects") ||
+      (verb === "delete" && path === `${templatePath}.name`);
     if (!chooses || !readsOf(text).isWritten) return [];
     const message =
       "tenants write what this reads of the Cluster, and so choose it for a ServiceAccount that is not theirs. Write it in full, or read it from namespaceObject";
@@ -80,10 +82,12 @@ function writtenByTenants({ template, at, verb }: PlacedTask): FieldError[] {
 }
 
 /** The Clusters of two tenants may have one name, and one set of labels. */
-function sameNameElsewhere({ template, at, verb }: PlacedTask): FieldError[] {
+function sameNameElsewhere({ template, templatePath, verb }: PlacedTask): FieldError[] {
   const { name, namespace } = verb === "delete" ? template : fieldsOf(template["metadata"]);
   const [what, place] =
-    verb === "delete" ? [template["selector"], `${at}.selector`] : [name, `${at}.metadata.name`];
+    verb === "delete"
+      ? [template["selector"], `${templatePath}.selector`]
+      : [name, `${templatePath}.metadata.name`];
   if (verb === "create" || what === undefined || readsOf(namespace).isOwn) return [];
   const { isWritten, isOwn } = readsOf(what);
   if (!isWritten || isOwn) return [];
