@@ -18,7 +18,7 @@ import { Revisions } from "../../memory/memory.ts";
 import { TooManyChanges } from "../../operations/timeline.ts";
 import { clusterKey } from "../../views/cluster.ts";
 import type { Decision } from "../../policy/decision.ts";
-import { after } from "../../lib/instant.ts";
+import { after, earliest } from "../../lib/instant.ts";
 import { type Health, healthOf } from "../../rollouts/health.ts";
 import { memberOf, showsMark } from "../../rollouts/member.ts";
 import { type Operation, operationOf, OPERATIONS } from "../../operations/beginnings.ts";
@@ -173,22 +173,18 @@ export class SuiteRollouts {
   #nextStop(): Date | undefined {
     const { now } = this.#session;
     const entries = this.#rollouts.entries();
-    const tasks = this.#tasks.nextChange();
-    if (entries.length === 0) return tasks !== undefined && tasks > now ? tasks : undefined;
-    const gates =
-      this.#waiting.length === 0
-        ? []
-        : entries.flatMap(({ rollout }) => gateEdges(rollout, now, LOOK_AGAIN_SECONDS * 1000));
     const edges = [
-      ...gates,
-      ...this.#waiting.map((each) => this.#session.nextChange(each)),
-      after(this.#changedAt, UNHEALTHY_MS),
-      after(this.#changedAt, CLAIM_MS),
-      tasks,
-    ].map((at) => at?.getTime() ?? Infinity);
-    const due = entries.map(({ rollout, status }) => now.getTime() + untilDue(rollout, status, now));
-    const next = Math.min(...[...edges, ...due].filter((at) => at > now.getTime()));
-    return next === Infinity ? undefined : new Date(next);
+      this.#tasks.nextChange(),
+      ...entries.map(({ rollout, status }) => after(now, untilDue(rollout, status, now))),
+    ];
+    if (entries.length > 0) {
+      edges.push(after(this.#changedAt, UNHEALTHY_MS), after(this.#changedAt, CLAIM_MS));
+      edges.push(...this.#waiting.map((each) => this.#session.nextChange(each)));
+    }
+    if (this.#waiting.length > 0)
+      edges.push(...entries.flatMap(({ rollout }) => gateEdges(rollout, now, LOOK_AGAIN_SECONDS * 1000)));
+    // An end that never comes is no valid time, and so not later than now.
+    return earliest(edges.filter((at) => at !== undefined && at > now));
   }
 
   /** Cluster API asks. It will ask about a held operation again until it is released. */

@@ -5,7 +5,7 @@ import type { HookTask, HookTaskStatus } from "../../api/hook-policy.ts";
 import type { Cluster } from "../../api/meta.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import { asCalled, type PendingOperation } from "../../operations/operation.ts";
-import { after, timestamp } from "../../lib/instant.ts";
+import { after, earliest, timestamp } from "../../lib/instant.ts";
 import { targetVersion } from "../../api/target-version.ts";
 import type { TaskIntent } from "../../policy/tasks/task-trace.ts";
 import { operationOf } from "../../operations/beginnings.ts";
@@ -120,7 +120,7 @@ export class SuiteTasks {
       if (step?.do !== "Rest" || step.forMs === undefined || hasFinished(task)) return [];
       return [after(this.#session.now, step.forMs)];
     });
-    return times.toSorted((a, b) => a.getTime() - b.getTime())[0];
+    return earliest(times);
   }
 
   /** One step. */
