@@ -31,15 +31,12 @@ export function remember<T extends OperationState>(
     if (!looked.has(owner)) rules.set(key, timers);
     // The gates were not evaluated, so a wait does not continue; a deadline does.
     else if (looked.get(owner)?.unread === true)
-      rules.set(
-        key,
-        timersOf((timer) => (timer === "blockedSince" ? timers[timer] : undefined)),
-      );
+      rules.set(key, timers.blockedSince === undefined ? {} : { blockedSince: timers.blockedSince });
   }
-  for (const [uid, policy] of looked) {
-    for (const { rule, timers } of policy?.unread === true ? [] : (policy?.rules ?? [])) {
+  for (const [uid, seen] of looked) {
+    if (seen === undefined || seen.unread === true) continue;
+    for (const { rule, timers } of seen.rules)
       if (timers !== undefined) rules.set(timerKey(uid, rule), timers);
-    }
   }
   return { ...before, rules };
 }
