@@ -104,23 +104,25 @@ export function releaseOf(
 ): Release {
   const { world, call, now } = situation;
   const release = forecast(policies.map(withoutTasks), world, call, now);
-  const isCounted = trace.some(({ rules }, index) => {
-    const policy = policies[index];
-    return rules.some(
+  if (release === undefined) return changesAtUnknownTime(trace) ? "Unknown" : undefined;
+  const isUncounted = policies.some((policy, index) =>
+    trace[index]?.rules.some(
       (rule) =>
-        policy !== undefined &&
         rule.deadlineReleases === true &&
-        rule.deadlineAt?.getTime() === release?.getTime() &&
+        rule.deadlineAt?.getTime() === release.getTime() &&
         !isSinceKnown(policy, rule, situation),
-    );
-  });
-  if (release !== undefined) return isCounted ? "Unknown" : release > now ? release : undefined;
+    ),
+  );
+  if (isUncounted) return "Unknown"; // the end of a deadline whose start no status shows
+  return release > now ? release : undefined;
+}
+
+/** Whether time alone changes each gate that holds. */
+function changesAtUnknownTime(trace: readonly Pick<PolicyTrace, "holds" | "rules">[]): boolean {
   const pending = trace
     .filter(({ holds }) => holds)
     .flatMap(({ rules }) => holdingRules(rules).flatMap(unmetGates));
-  return pending.length > 0 && pending.every(({ changesAt }) => changesAt !== undefined)
-    ? "Unknown"
-    : undefined;
+  return pending.length > 0 && pending.every(({ changesAt }) => changesAt !== undefined);
 }
 
 /** Blocked rules come first, because a user can act on them, unlike on rules that are not evaluable. */
