@@ -195,7 +195,7 @@ describe("the command line's answers are the operator's", () => {
     call: HookCall,
     [from, to]: [number, number],
   ): Decision[] => {
-    const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
+    const policies = fleet.policiesFor(cluster);
     const known = fleet.pendingOperations(cluster).find((ask) => ask.call.hook === call.hook);
     return Array.from({ length: to - from + 1 }, (_, ms) => {
       const now = new Date(from + ms);

@@ -106,7 +106,7 @@ export function planApproval(
   { hook, ...may }: ApprovalScope,
   now: Date,
 ): ApprovalPlan {
-  const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
+  const policies = fleet.policiesFor(cluster);
   const scene: Scene = { fleet, policies, cluster, now, ...may };
   const known = fleet.pendingOperations(cluster).map((pending) => ({ call: pending.call, pending }));
   const chosen = hook === undefined ? known : known.filter(({ call }) => call.hook === hook);
@@ -126,7 +126,7 @@ export function planApproval(
   const marked = withMarks(scene, marks);
   return {
     cluster,
-    namespace: fleet.namespace(cluster.metadata.namespace ?? ""),
+    namespace: fleet.namespaceOf(cluster),
     served: fleet.served,
     operations: held.map((operation) => ({ ...operation, ...prospects(scene, operation, marked) })),
     marks,
@@ -193,7 +193,7 @@ function marksFor(
   call: HookCall,
 ): ApprovedMark[] {
   const raw = fleet.policies.find(({ compiled }) => compiled.ref === policy)?.raw;
-  const namespace = fleet.namespace(cluster.metadata.namespace ?? "");
+  const namespace = fleet.namespaceOf(cluster);
   return marksOf(gateOf(raw?.["spec"], { rule, gate }), cluster, call).flatMap((mark) => {
     const target = mark.on === "Cluster" ? cluster : namespace;
     if (target === undefined) return [];
@@ -221,7 +221,7 @@ const UNKNOWN_SELECTORS =
 export const FIELDS = { annotation: "annotations", label: "labels" } as const;
 
 function withMarks({ fleet, cluster }: Scene, marks: readonly ApprovedMark[]): MarkedObjects {
-  const namespace = fleet.namespace(cluster.metadata.namespace ?? "");
+  const namespace = fleet.namespaceOf(cluster);
   return {
     cluster: marks.filter(({ on }) => on === "Cluster").reduce(withMark, cluster),
     namespace: namespace && marks.filter(({ on }) => on === "Namespace").reduce(withMark, namespace),

@@ -153,7 +153,7 @@ function withoutClusters({ compiled }: FleetRollout, members: readonly Cluster[]
     return [{ detail: `HookRollout ${compiled.name}, which limits nothing`, remedy }];
   }
   const stages = members.flatMap((each) => {
-    const member = memberOf(compiled, each, fleet.namespace(each.metadata.namespace ?? ""));
+    const member = memberOf(compiled, each, fleet.namespaceOf(each));
     return [member?.stage, ...(member?.mayBeIn ?? [])];
   });
   return compiled.stages

@@ -127,7 +127,7 @@ export function explain(fleet: Fleet, options: ExplainOptions): Explanation {
       ...notesOf(fleet, options),
       ownHold?.isNow === false ? ownHold.text : undefined,
       found.some(({ call }) => skipsMinor(call)) ? MINOR_STEPS : undefined,
-      ...operations.map((each) => windowsApart(each, fleet.policiesFor(namespace), at ?? now)),
+      ...operations.map((each) => windowsApart(each, fleet.policiesFor(cluster), at ?? now)),
     ].filter((note) => note !== undefined),
     operations,
   };
@@ -251,7 +251,7 @@ function requestedBy({
 function explainOperation(fleet: Fleet, subject: Subject, options: ExplainOptions): ExplainedOperation {
   const { call, state: before, isPending } = subject;
   const { cluster, now, at = now } = options;
-  const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
+  const policies = fleet.policiesFor(cluster);
   const operation = { policies, world: fleet.world(cluster, before), call, state: before };
   // With the timers that the operator will have then.
   const then = isPending && at > now ? remembered(operation, now, at) : before;
@@ -302,7 +302,7 @@ function explainRequested(
 ): ExplainedOperation {
   const { cluster, call } = requested;
   const { now, at = now, request } = options;
-  const all = fleet.policiesFor(cluster.metadata.namespace ?? "");
+  const all = fleet.policiesFor(cluster);
   const found = admitted(fleet, requested, at);
   const { verdict: admission, message, decision } = admissionAnswer(requested, found);
   const world = fleet.world(cluster);

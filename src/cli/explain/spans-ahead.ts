@@ -16,7 +16,7 @@ export function spansAhead(fleet: Fleet, options: ExplainOptions, to: Date): rea
   const [subject] = subjects(fleet, options);
   if (subject === undefined) return [];
   const { call, state } = subject;
-  const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
+  const policies = fleet.policiesFor(cluster);
   const sampleMs = (to.getTime() - now.getTime()) / MAX_SAMPLES;
   const operation = { policies, world: fleet.world(cluster, state), call, state };
   const looks = walk({ ...operation, lookAgain: () => sampleMs / 1000 }, now, to);

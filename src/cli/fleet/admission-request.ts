@@ -98,7 +98,7 @@ function atOnce(decision: Decision): Decision {
 }
 
 export function admitted(fleet: Fleet, { cluster, call }: RequestedOperation, now: Date): AdmissionDecision {
-  const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
+  const policies = fleet.policiesFor(cluster);
   return admit(policies, fleet.world(cluster), call, now);
 }
 

@@ -186,8 +186,7 @@ export class Fleet {
   /** The Clusters that the rollout selects, with or without a topology. */
   selectedBy({ compiled }: FleetRollout): readonly Cluster[] {
     return this.clusters().filter(
-      (cluster) =>
-        memberOf(compiled, cluster, this.namespace(cluster.metadata.namespace ?? "")) !== undefined,
+      (cluster) => memberOf(compiled, cluster, this.namespaceOf(cluster)) !== undefined,
     );
   }
 
@@ -199,9 +198,13 @@ export class Fleet {
     return this.#namespaces.values();
   }
 
-  /** All policies that could match a Cluster of the namespace, in the order of decide(). */
-  policiesFor(namespace: string): readonly CompiledPolicy[] {
-    return this.memory.policies.candidates(namespace).compiled;
+  namespaceOf({ metadata }: Cluster): Namespace | undefined {
+    return this.namespace(metadata.namespace ?? "");
+  }
+
+  /** All policies that could match a Cluster of its namespace, in the order of decide(). */
+  policiesFor({ metadata }: Cluster): readonly CompiledPolicy[] {
+    return this.memory.policies.candidates(metadata.namespace ?? "").compiled;
   }
 
   /** The inputs of a decision about this operation; without one, about the Cluster as it is. */
@@ -219,7 +222,7 @@ export class Fleet {
 
   /** The objects that gates look at for this call. */
   queries(world: World, call: HookCall, at: Date): readonly ObjectQuery[] {
-    const policies = this.policiesFor(world.cluster.metadata.namespace ?? "");
+    const policies = this.policiesFor(world.cluster);
     return (
       objectQueries(
         policies.filter((policy) => matches(policy, world) !== "no"),
@@ -235,8 +238,8 @@ export class Fleet {
    * would know after a restart.
    */
   pendingOperations(cluster: Cluster): readonly PendingOperation[] {
-    const { namespace: name = "", uid } = cluster.metadata;
-    const context = { cluster, namespace: this.namespace(name), now: this.#now, served: this.served };
+    const { uid } = cluster.metadata;
+    const context = { cluster, namespace: this.namespaceOf(cluster), now: this.#now, served: this.served };
     const operations = new Map<HookName, PendingOperation>();
     const deletion = pendingDeletion(cluster, this.served);
     if (deletion !== undefined) operations.set("BeforeClusterDelete", deletion);

@@ -27,8 +27,7 @@ export function knownMember(
 
 export function statesOf(rollout: CompiledRollout, fleet: Fleet, at: Date): readonly MemberState[] {
   return fleet.clusters().flatMap((cluster) => {
-    const { metadata, topology } = cluster;
-    const member = topology && knownMember(rollout, cluster, fleet.namespace(metadata.namespace ?? ""));
+    const member = cluster.topology && knownMember(rollout, cluster, fleet.namespaceOf(cluster));
     if (member === undefined) return [];
     return {
       member,

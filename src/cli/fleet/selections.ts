@@ -156,8 +156,7 @@ export function lackedNamespace(fleet: Fleet, { compiled, spec }: FleetRollout):
   const isStaged = ({ metadata: { labels } }: Cluster): boolean =>
     stages.find(({ selectsCluster }) => selectsCluster(labels))?.isByNamespace === true;
   const lacking = fleet.clusters().find((cluster) => {
-    const { metadata, topology } = cluster;
-    if (topology === undefined || fleet.namespace(metadata.namespace ?? "") !== undefined) return false;
+    if (cluster.topology === undefined || fleet.namespaceOf(cluster) !== undefined) return false;
     return memberOf(compiled, cluster, undefined) !== undefined && (isWhole || isStaged(cluster));
   });
   return lacking?.metadata.namespace;

@@ -161,7 +161,7 @@ function holdingOf(
 ): readonly HoldSource[] {
   const { call } = operation;
   const world = fleet.world(cluster, operation);
-  const { trace } = decide(fleet.policiesFor(cluster.metadata.namespace ?? ""), world, call, now);
+  const { trace } = decide(fleet.policiesFor(cluster), world, call, now);
   const rules = heldRules(trace).map(({ policy, rule: { rule, message } }) => ({ policy, rule, message }));
   const rollouts = explainRollouts(fleet, { world, call, now }, { live: true }).filter(
     (rollout) => rollout.holds,
@@ -192,15 +192,14 @@ export function findHolder(
 }
 
 function holdersOf(fleet: Fleet, cluster: Cluster, hooks: readonly HookName[]): readonly HolderRef[] {
-  const { namespace = "" } = cluster.metadata;
   const policies = fleet
-    .policiesFor(namespace)
+    .policiesFor(cluster)
     .filter(({ rules }) => rules.some((rule) => hooks.some((hook) => rule.hooks.has(hook))))
     .filter((policy) => matches(policy, fleet.world(cluster)) !== "no")
     .map(({ ref }) => ref);
   const rollouts = fleet.rollouts
     .filter(({ compiled }) => hooks.includes(BEGINS[compiled.operation]))
-    .filter(({ compiled }) => memberOf(compiled, cluster, fleet.namespace(namespace)) !== undefined)
+    .filter(({ compiled }) => memberOf(compiled, cluster, fleet.namespaceOf(cluster)) !== undefined)
     .map(({ compiled: { name } }): HolderRef => ({ kind: "HookRollout", name }));
   return [...policies, ...rollouts];
 }

@@ -34,7 +34,7 @@ export function partsOf(
   { member, cluster }: MemberState,
   { version, from }: { readonly version: string | undefined; readonly from: Date },
 ): Parts {
-  const policies = fleet.policiesFor(cluster.metadata.namespace ?? "").map(withoutTasks);
+  const policies = fleet.policiesFor(cluster).map(withoutTasks);
   const call = expectedCall(BEGINS[rollout.operation], cluster, version);
   const known = fleet.pendingOperations(cluster).find((pending) => pending.call.hook === call.hook);
   const state = newOperation(call, cluster, from, known);

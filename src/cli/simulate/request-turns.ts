@@ -27,13 +27,13 @@ export interface SimulationOptions extends Times {
 
 /** The requests that a rule of either side is about; an upgrade only if the user names its version. */
 export function requestsOf(
-  { metadata: { namespace = "" } }: Cluster,
+  cluster: Cluster,
   sides: readonly Fleet[],
   { hooks, version }: SimulationOptions,
 ): readonly Operation[] {
   const names = OPERATIONS.filter((name) => name !== "Upgrade" || version !== undefined);
   const rules = sides
-    .flatMap((fleet) => fleet.policiesFor(namespace))
+    .flatMap((fleet) => fleet.policiesFor(cluster))
     .flatMap((policy) => policy.rules.filter(({ admission }) => admission !== undefined));
   return names.filter((name) => {
     const hook = BEGINS[name];
@@ -52,7 +52,7 @@ export function requestTurns(
   const requested = requestOf(name, cluster, { to: version, from: fromVersion });
   if ("why" in requested) return undefined;
   const { call } = requested;
-  const all = fleet.policiesFor(requested.cluster.metadata.namespace ?? "");
+  const all = fleet.policiesFor(requested.cluster);
   const operation = {
     policies: [...denying(all), ...warningOnly(all)],
     world: fleet.world(requested.cluster),

@@ -173,7 +173,7 @@ class Comparison {
 
   #addTasks(cluster: Cluster, { call, first }: OperationAnswers): void {
     const { after: fleet, changed } = this.#pair;
-    const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
+    const policies = fleet.policiesFor(cluster);
     if (!policies.some(({ account }) => account !== undefined)) return;
     const situation = { world: fleet.world(cluster, first.state), call, now: this.#options.from };
     this.tasks.push(...simulatedTasks(first.decision.trace, policies, changed, situation));
@@ -318,6 +318,6 @@ function operationOf(
   const expected = (version === undefined ? known?.call : undefined) ?? expectedCall(hook, cluster, version);
   const call = comingFrom(expected, fromVersion);
   const state = newOperation(call, cluster, from, known);
-  const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
+  const policies = fleet.policiesFor(cluster);
   return { policies, world: fleet.world(cluster, state), call, state };
 }

@@ -348,7 +348,7 @@ export class SuiteRollouts {
 
   #selecting(cluster: Cluster, operation: Operation): readonly CompiledRollout[] {
     const { fleet } = this.#session.objects;
-    const namespace = fleet.namespace(cluster.metadata.namespace ?? "");
+    const namespace = fleet.namespaceOf(cluster);
     return fleet.rollouts
       .map(({ compiled }) => compiled)
       .filter((each) => each.operation === operation && memberOf(each, cluster, namespace) !== undefined);

@@ -7,7 +7,7 @@ import type { HookCall } from "../../../../src/api/runtime-hooks.ts";
 import { newOperation } from "../../../../src/operations/operation.ts";
 import type { PolicyKind } from "../../../../src/policy/policy-ref.ts";
 import { decide } from "../../../../src/policy/decide.ts";
-import { ALL_HOOKS, NOW } from "../../builders.ts";
+import { ALL_HOOKS, cluster as clusterOf, NOW } from "../../builders.ts";
 import { RAW_POLICIES, rawCluster, rawNamespace, rawOverride } from "../raw.ts";
 
 const DAY = 86_400_000;
@@ -32,7 +32,7 @@ function verdict(world: Fleet, call: HookCall = { hook: "BeforeClusterDelete" })
   const cluster = world.cluster("team-a", "prod-1");
   assert.ok(cluster !== undefined);
   const operation = newOperation(call, cluster, NOW, undefined);
-  return decide(world.policiesFor("team-a"), world.world(cluster, operation), call, NOW);
+  return decide(world.policiesFor(cluster), world.world(cluster, operation), call, NOW);
 }
 
 test("policies are in the order of the server, and those of a namespace only for it", () => {
@@ -43,7 +43,8 @@ test("policies are in the order of the server, and those of a namespace only for
     policyWith("c", [byUID], "ClusterHookPolicy"),
     policyWith("a", [byUID]),
   ]);
-  const names = (namespace: string): string[] => world.policiesFor(namespace).map(({ ref }) => ref.name);
+  const names = (namespace: string): string[] =>
+    world.policiesFor(clusterOf({ namespace })).map(({ ref }) => ref.name);
   assert.deepEqual(names("team-a"), ["c", "a", "b"]);
   assert.deepEqual(names("team-b"), ["c", "z"]);
 });
@@ -157,11 +158,10 @@ test("objects without a namespace are in the one that kubectl would use", () => 
     clusterWith({ namespace: undefined }),
     { ...policyWith("a", [byUID]), metadata: { name: "a" } },
   ];
-  assert.ok(fleet(objects).cluster("default", "prod-1") !== undefined);
+  const found = fleet(objects).cluster("default", "prod-1") ?? assert.fail("no Cluster");
+  const policies = fleet(objects).policiesFor(found);
   assert.deepEqual(
-    fleet(objects)
-      .policiesFor("default")
-      .map(({ ref }) => ref.name),
+    policies.map(({ ref }) => ref.name),
     ["a"],
   );
 });

@@ -26,7 +26,7 @@ function verdicts(objects: readonly RawObject[]): readonly string[] {
   const fleet = new Fleet([CLUSTER, NAMESPACE, ...objects], options);
   const cluster = fleet.cluster("team-a", "prod-1") ?? assert.fail("no Cluster");
   const call = { hook: "BeforeClusterDelete" } as const;
-  const { trace } = decide(fleet.policiesFor("team-a"), fleet.world(cluster), call, NOW);
+  const { trace } = decide(fleet.policiesFor(cluster), fleet.world(cluster), call, NOW);
   return trace.flatMap(({ rules }) =>
     rules.map(({ verdict, gates }) => gates.find(({ met }) => met !== true)?.reason ?? verdict),
   );

@@ -90,12 +90,12 @@ async function decided(forbidden: string): Promise<{ decision: Decision; unread:
       now: NOW,
       queries: (seen, found) =>
         seen
-          .policiesFor("team-a")
+          .policiesFor(found)
           .flatMap(({ rules }) => rules.flatMap(({ gates }) => gates))
           .flatMap((gate) => gate.queries?.({ world: seen.world(found), call, now: NOW }) ?? []),
     },
   );
-  const decision = decide(fleet.policiesFor("team-a"), fleet.world(cluster), call, NOW);
+  const decision = decide(fleet.policiesFor(cluster), fleet.world(cluster), call, NOW);
   return { decision, unread: unread.map(({ verb }) => verb) };
 }
 
