@@ -97,6 +97,7 @@ interface Scene extends Omit<ApprovalScope, "hook"> {
   readonly fleet: Fleet;
   readonly policies: readonly CompiledPolicy[];
   readonly cluster: Cluster;
+  readonly namespace: Namespace | undefined;
   readonly now: Date;
 }
 
@@ -106,27 +107,20 @@ export function planApproval(
   { hook, ...may }: ApprovalScope,
   now: Date,
 ): ApprovalPlan {
-  const policies = fleet.policiesFor(cluster);
-  const scene: Scene = { fleet, policies, cluster, now, ...may };
+  const [policies, namespace] = [fleet.policiesFor(cluster), fleet.namespaceOf(cluster)];
+  const scene: Scene = { fleet, policies, cluster, namespace, now, ...may };
   const known = fleet.pendingOperations(cluster).map((pending) => ({ call: pending.call, pending }));
   const chosen = hook === undefined ? known : known.filter(({ call }) => call.hook === hook);
   const operations: readonly ApprovableOperation[] =
     hook !== undefined && chosen.length === 0 ? [{ call: expectedCall(hook, cluster) }] : chosen;
-  const held = operations
-    .map((operation) => ({ operation, decision: judge(scene, operation) }))
-    .filter(({ operation, decision }) => decision.holds || rolloutObstacles(scene, operation).length > 0)
-    .map(({ operation, decision }) => ({
-      ...operation,
-      approvals: approvalsOf(scene, operation.call, decision),
-      retryAfterSeconds: decision.retryAfterSeconds,
-    }));
+  const held = operations.flatMap((operation) => heldOperation(scene, operation));
   const wanted = held.flatMap(({ approvals }) => approvals.map(({ mark }) => mark));
   // If two gates want different values of one key, the first one gets its value, and the other stays an obstacle.
   const marks = [...Map.groupBy(wanted, placeOf).values()].flatMap(([first]) => first ?? []);
   const marked = withMarks(scene, marks);
   return {
     cluster,
-    namespace: fleet.namespaceOf(cluster),
+    namespace,
     served: fleet.served,
     operations: held.map((operation) => ({ ...operation, ...prospects(scene, operation, marked) })),
     marks,
@@ -136,6 +130,13 @@ export function planApproval(
     notCalled: whyNotCalled(cluster),
     omitted: hook === undefined ? omittedRows(fleet, cluster) : undefined,
   };
+}
+
+function heldOperation(scene: Scene, operation: ApprovableOperation): Omit<OperationPlan, "obstacles">[] {
+  const decision = judge(scene, operation);
+  if (!decision.holds && rolloutObstacles(scene, operation).length === 0) return [];
+  const { retryAfterSeconds } = decision;
+  return [{ ...operation, approvals: approvalsOf(scene, operation.call, decision), retryAfterSeconds }];
 }
 
 /** Other pending operations, and future ones: a mark that is set now can release them, too. */
@@ -188,12 +189,11 @@ function approvalsOf(scene: Scene, call: HookCall, { trace }: Decision): Approva
 }
 
 function marksFor(
-  { fleet, cluster }: Scene,
+  { fleet, cluster, namespace }: Scene,
   { policy, rule, gate }: GateRef,
   call: HookCall,
 ): ApprovedMark[] {
   const raw = fleet.policies.find(({ compiled }) => compiled.ref === policy)?.raw;
-  const namespace = fleet.namespaceOf(cluster);
   return marksOf(gateOf(raw?.["spec"], { rule, gate }), cluster, call).flatMap((mark) => {
     const target = mark.on === "Cluster" ? cluster : namespace;
     if (target === undefined) return [];
@@ -220,8 +220,7 @@ const UNKNOWN_SELECTORS =
 
 export const FIELDS = { annotation: "annotations", label: "labels" } as const;
 
-function withMarks({ fleet, cluster }: Scene, marks: readonly ApprovedMark[]): MarkedObjects {
-  const namespace = fleet.namespaceOf(cluster);
+function withMarks({ cluster, namespace }: Scene, marks: readonly ApprovedMark[]): MarkedObjects {
   return {
     cluster: marks.filter(({ on }) => on === "Cluster").reduce(withMark, cluster),
     namespace: namespace && marks.filter(({ on }) => on === "Namespace").reduce(withMark, namespace),
