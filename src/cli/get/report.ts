@@ -161,24 +161,19 @@ export function heldNotes(fleet: HeldFleet, now: Date): Advice[] {
   const { namespace, omitted, wouldBlock, wouldBlockMore, gone } = fleet;
   const notCalled = fleet.notCalled.map(({ policy, reason }) => `${policyName(policy)} (${reason})`);
   return [
-    ...(notCalled.length === 0
-      ? []
-      : [advice`Cluster API does not call the hooks of ${firstNames(notCalled)}; ${SEE_DOCTOR}`]),
-    ...(gone.length === 0
-      ? []
-      : [
-          `prepare-uninstall has stopped the operator, so these hold nothing until one runs again: ${firstNames(gone.map(policyName))}`,
-        ]),
+    notCalled.length > 0 &&
+      advice`Cluster API does not call the hooks of ${firstNames(notCalled)}; ${SEE_DOCTOR}`,
+    gone.length > 0 &&
+      `prepare-uninstall has stopped the operator, so these hold nothing until one runs again: ${firstNames(gone.map(policyName))}`,
     ...ageNotes(fleet, now),
     ...omitted.map(({ policy, count }) => {
       const isOfOthers = namespace !== undefined && policy.namespace === undefined;
       const more = `${count} more${isOfOthers ? " (of all namespaces)" : ""}`;
       return `and ${more} that the status of ${policyName(policy)} leaves out`;
     }),
-    ...(wouldBlock === 0 && !wouldBlockMore
-      ? []
-      : [`${unheldText(fleet)} would be held if their policies were not of mode Audit`]),
-  ];
+    (wouldBlock > 0 || wouldBlockMore) &&
+      `${unheldText(fleet)} would be held if their policies were not of mode Audit`,
+  ].filter((note) => note !== false);
 }
 
 function unheldText({ wouldBlock, wouldBlockMore }: HeldFleet): string {

@@ -72,6 +72,7 @@ export function heldNow(statuses: Statuses): HeldLine[] {
   const ofRollouts = (rollouts ?? []).map((each) => withType(ROLLOUTS, each));
   const { held, omitted, gone } = heldBy([...policies.map((policy) => ({ ...policy })), ...ofRollouts]);
   const nothingHolds = policies.length === 0 && rollouts?.length === 0;
+  const replicas = Number(fieldsOf(deployment?.status)["availableReplicas"] ?? 0);
   return [
     ...Map.groupBy(held, ({ row }) => row.clusterUID)
       .values()
@@ -81,16 +82,16 @@ export function heldNow(statuses: Statuses): HeldLine[] {
       by: [{ policy: policyName(policy), count }],
     })),
     ...[
-      ...(rollouts === undefined ? ["what HookRollouts hold is not known: you may not list them"] : []),
+      rollouts === undefined && "what HookRollouts hold is not known: you may not list them",
       ...gone.map(
         (ref) =>
           `what ${policyName(ref)} holds is not known: no operator has written its status since the last prepare-uninstall`,
       ),
       ...pausedLines(statuses, held),
-      ...(nothingHolds || Number(fieldsOf(deployment?.status)["availableReplicas"] ?? 0) > 0
-        ? []
-        : ["what else waits is not known: no replica of the operator is available"]),
-    ].map((text) => ({ text })),
+      !nothingHolds &&
+        !(replicas > 0) &&
+        "what else waits is not known: no replica of the operator is available",
+    ].flatMap((text) => (text === false ? [] : { text })),
   ];
 }
 

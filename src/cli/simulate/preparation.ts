@@ -112,14 +112,13 @@ export function warningsOf(
   });
   return [
     ...selectsNothing,
-    ...after.overrides.flatMap(({ name, problem }) =>
-      problem === undefined ? [] : [`HookOverride ${name}: ${problem.message}`],
+    ...after.overrides.map(
+      ({ name, problem }) => problem !== undefined && `HookOverride ${name}: ${problem.message}`,
     ),
-    ...(missing === undefined ? [] : [missing]),
+    missing !== undefined && missing,
     ...unevaluable,
-    ...(skippingMinor > 0 ? [MINOR_STEPS] : []),
-    ...(totals.clusters === 0
-      ? ["Cluster API calls no hook for any of the Clusters: they have no topology, or are paused"]
-      : []),
-  ];
+    skippingMinor > 0 && MINOR_STEPS,
+    totals.clusters === 0 &&
+      "Cluster API calls no hook for any of the Clusters: they have no topology, or are paused",
+  ].filter((warning) => warning !== false);
 }

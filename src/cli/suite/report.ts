@@ -81,10 +81,10 @@ export function problemText({ file, line, column, message }: FileProblem): strin
 function totalsText({ suites, passed, failed, errors, skipped }: Totals): string {
   const counts = [
     `${passed} passed`,
-    ...(failed > 0 ? [`${failed} failed`] : []),
-    ...(errors > 0 ? [counted(errors, "error")] : []),
-    ...(skipped > 0 ? [`${skipped} skipped`] : []),
-  ];
+    failed > 0 && `${failed} failed`,
+    errors > 0 && counted(errors, "error"),
+    skipped > 0 && `${skipped} skipped`,
+  ].filter((text) => text !== false);
   return `${counts.join(", ")}; ${counted(suites, "suite")}`;
 }
 
