@@ -19,7 +19,7 @@ import { rightsOf } from "./check-rights.ts";
 import { Fleet, type FleetPolicy } from "../fleet/fleet.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import { heldBy } from "../fleet/held.ts";
-import { operatorSilence } from "../get/holders.ts";
+import { operatorSilence } from "../fleet/operator-life.ts";
 import {
   ADMISSION_BINDINGS,
   ADMISSION_POLICIES,

@@ -8,7 +8,7 @@ import type { Fleet } from "../fleet/fleet.ts";
 import { failedCall, unconfirmed } from "../fleet/caveats.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import { readCluster, type UnreadKind } from "../fleet/live-fleet.ts";
-import { operatorSilence } from "../get/holders.ts";
+import { operatorSilence } from "../fleet/operator-life.ts";
 import type { ClusterName } from "../fleet/live-cluster.ts";
 import type { OperatorOptions } from "../fleet/operator-options.ts";
 import { type Advice, advice, SEE_DOCTOR } from "../terminal/printed-command.ts";

@@ -17,7 +17,6 @@ import { type MarkPlace, type MarkReaders, whyNotSettable } from "../../policy/m
 import { markReaders } from "../../policy/mark-readers.ts";
 import { type HolderRef, policyName } from "../../policy/policy-ref.ts";
 import { BEGINS } from "../../operations/beginnings.ts";
-import { ageText } from "../../lib/age.ts";
 import { holderRef, platformIn, type RawObject, viewPolicy, viewRollout } from "./kinds.ts";
 
 export interface HeldOperation {
@@ -56,31 +55,6 @@ export interface HeldFleet {
 export interface Due {
   readonly policy: HolderRef;
   readonly since: string;
-}
-
-/** The operator writes a status soon after the instant that it names, and renews its Lease every few seconds. */
-const OVERDUE_MS = 60_000;
-
-/** The last instant at which a Lease or a row shows that the operator ran; `undefined`: unknown, or it runs. */
-export function silentSince(
-  operatorSeen: Date | undefined,
-  rows: readonly { readonly since: string }[],
-  now: Date,
-): Date | undefined {
-  if (operatorSeen === undefined) return undefined;
-  const latest = Math.max(operatorSeen.getTime(), ...rows.map(({ since }) => Date.parse(since) || 0));
-  return latest < now.getTime() - OVERDUE_MS ? new Date(latest) : undefined;
-}
-
-export function signOfLife(seen: Date, now: Date): string {
-  return `the operator's last sign of life is ${ageText(now.getTime() - seen.getTime())} old: it seems not to run, or cannot write`;
-}
-
-/** Policies whose status the operator should have written by now, so that their rows can be out of date. */
-export function overdue({ due }: HeldFleet, now: Date): readonly Due[] {
-  return due
-    .filter(({ since }) => Date.parse(since) < now.getTime() - OVERDUE_MS)
-    .toSorted((a, b) => Date.parse(a.since) - Date.parse(b.since));
 }
 
 /** `namespace`: only its Clusters; operations that a status leaves out are counted for every namespace. */

@@ -4,7 +4,8 @@ import { Command, Option } from "commander";
 import { choice, type FlagsOf, runs } from "../command.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import type { HeldFleet } from "../fleet/held.ts";
-import type { Holders, OperatorSeen } from "./holders.ts";
+import type { Holders } from "./holders.ts";
+import type { OperatorSeen } from "../fleet/operator-life.ts";
 import type { Grouping, HeldView } from "./report.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import { UsageError } from "../../lib/thrown.ts";
@@ -56,7 +57,8 @@ interface Query {
 async function get(flags: Flags, program: string): Promise<void> {
   const { contextNamespace, withApiServer } = await import("../fleet/live-fleet.ts");
   const { heldBy } = await import("../fleet/held.ts");
-  const { checkNamespace, operatorSeen, readHolders, unreadNotes } = await import("./holders.ts");
+  const { checkNamespace, readHolders, unreadNotes } = await import("./holders.ts");
+  const { operatorSeen } = await import("../fleet/operator-life.ts");
   await reading(() =>
     withApiServer(flags, async (client) => {
       const own = flags.namespace ?? contextNamespace(flags);

@@ -1,21 +1,17 @@
-/** Reads the policies and rollouts of a fleet, once or continuously, and whether the operator runs. */
+/** Reads the policies and rollouts of a fleet, once or continuously. */
 
-import type { HookRollout } from "../../api/hook-policy.ts";
-import { fieldsOf } from "../../lib/fields.ts";
 import { every } from "../../lib/signals.ts";
 import { messageOf } from "../../lib/thrown.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
-import { isForbidden, isNotFound, KubeError, unlessNotFound } from "../../kube/kube-error.ts";
+import { isForbidden, isNotFound, unlessNotFound } from "../../kube/kube-error.ts";
 import { type KubeObject, type Resource, resourceName } from "../../kube/resource.ts";
-import { LEADER_LEASE, LEASES, NAMESPACES, POLICY_RESOURCES, ROLLOUTS } from "../../kube/resources.ts";
+import { NAMESPACES, POLICY_RESOURCES, ROLLOUTS } from "../../kube/resources.ts";
 import { CommandError, nearestText, USAGE } from "../command.ts";
 import { notServed } from "../fleet/connection.ts";
 import { follow, type Follower } from "../fleet/follow.ts";
 import { listTyped, namesOf, withType } from "../fleet/live-objects.ts";
-import { stderr } from "../terminal/output.ts";
-import { adviceText, type CommandWords, SEE_DOCTOR } from "../terminal/printed-command.ts";
-import { type HeldFleet, signOfLife, silentSince } from "../fleet/held.ts";
+import { type OperatorSeen, operatorSeen } from "../fleet/operator-life.ts";
 
 export interface Holders {
   readonly objects: readonly RawObject[];
@@ -113,57 +109,4 @@ export async function followHolders(
   } finally {
     stop.abort();
   }
-}
-
-export type OperatorSeen = Pick<HeldFleet, "operatorSeen" | "operatorUnread">;
-
-/** When the leader last renewed its Lease, or why that is unknown: most users may not read it. */
-export async function operatorSeen(client: KubeClient): Promise<OperatorSeen> {
-  try {
-    const { items } = await client.list(LEASES, { name: LEADER_LEASE });
-    if (items.length === 0) return { operatorUnread: "no operator has a Lease, as without --leader-elect" };
-    const times = items.map((lease) => Date.parse(String(fieldsOf(lease["spec"])["renewTime"])));
-    const latest = Math.max(...times.filter((time) => !Number.isNaN(time)));
-    return Number.isFinite(latest) ? { operatorSeen: new Date(latest) } : {};
-  } catch (error) {
-    if (!(error instanceof KubeError)) throw error;
-    const why = isForbidden(error) ? `you may not list ${resourceName(LEASES)}` : error.message;
-    return { operatorUnread: why };
-  }
-}
-
-/** That the operator seems not to run; `undefined`: it runs, or that is unknown. `rows`: what it wrote. */
-export async function operatorSilence(
-  client: KubeClient,
-  rows: readonly { readonly since: string }[],
-): Promise<string | undefined> {
-  const { operatorSeen: seen } = await operatorSeen(client);
-  // The operator's times are compared with the API server's: this machine's clock may be wrong.
-  const now = client.serverClock.serverTime();
-  const silent = silentSince(seen, rows, now);
-  return silent && signOfLife(silent, now);
-}
-
-export async function warnOfSilence(
-  client: KubeClient,
-  rows: Parameters<typeof operatorSilence>[1],
-  words: CommandWords,
-): Promise<void> {
-  const silence = await operatorSilence(client, rows);
-  if (silence !== undefined)
-    stderr.line(`warning: ${silence}, and this can be out of date; ${adviceText(SEE_DOCTOR, words)}`);
-}
-
-/** Slots that were renewed show that the operator runs. */
-export async function warnOfSilentRollouts(
-  client: KubeClient,
-  rollouts: readonly HookRollout[],
-  words: CommandWords,
-): Promise<void> {
-  const running = rollouts.flatMap(({ status }) => status?.running ?? []);
-  await warnOfSilence(
-    client,
-    running.map(({ renewedAt }) => ({ since: renewedAt })),
-    words,
-  );
 }

@@ -10,14 +10,8 @@ import { timestamp } from "../../lib/instant.ts";
 import { grantCommand } from "../../objects/object-refusal.ts";
 import { approveCommand } from "../../policy/mark.ts";
 import { shellQuote } from "../../lib/shell-quote.ts";
-import {
-  type HeldFleet,
-  heldKey,
-  type HeldOperation,
-  overdue,
-  signOfLife,
-  silentSince,
-} from "../fleet/held.ts";
+import { type HeldFleet, heldKey, type HeldOperation } from "../fleet/held.ts";
+import { overdue, signOfLife, silentSince } from "../fleet/operator-life.ts";
 import { ageText, since, until } from "../../lib/age.ts";
 import {
   type Advice,

@@ -21,7 +21,7 @@ import {
 import { addConnectionFlags, notServed, parseTime, reading, tellLost, viewOf } from "../fleet/connection.ts";
 import { confirm, nameServer } from "../terminal/confirm.ts";
 import { stderr, stdout, untilReaderIsGone } from "../terminal/output.ts";
-import type { warnOfSilentRollouts } from "../get/holders.ts";
+import type { warnOfSilentRollouts } from "../fleet/operator-life.ts";
 import type { RolloutView } from "./status-report.ts";
 
 const ACTIONS = ["status", "plan", "pause", "resume"] as const;
@@ -174,8 +174,8 @@ async function printStatus(client: KubeClient, name: string | undefined, query: 
 }
 
 async function warnOfSilence(...args: Parameters<typeof warnOfSilentRollouts>): Promise<void> {
-  const holders = await import("../get/holders.ts");
-  await holders.warnOfSilentRollouts(...args);
+  const life = await import("../fleet/operator-life.ts");
+  await life.warnOfSilentRollouts(...args);
 }
 
 type Printer = (rollouts: readonly HookRollout[]) => void;

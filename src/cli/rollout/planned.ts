@@ -13,7 +13,7 @@ import { fleetOf, type FleetSettings } from "../fleet/live-cluster.ts";
 import { operatorOptions } from "../fleet/operator-options.ts";
 import { readFleet, withApiServer } from "../fleet/live-fleet.ts";
 import { readAsOperator } from "../fleet/live-objects.ts";
-import { warnOfSilentRollouts } from "../get/holders.ts";
+import { warnOfSilentRollouts } from "../fleet/operator-life.ts";
 import { readAllObjects } from "../fleet/object-files.ts";
 import type { CommandWords } from "../terminal/printed-command.ts";
 

@@ -89,7 +89,7 @@ async function run(action: Action, name: ShortName | undefined, query: Query): P
 async function list(client: KubeClient, query: Query): Promise<void> {
   const { contextNamespace, rawCluster } = await import("../fleet/live-fleet.ts");
   const { listTasks, tasksOfCluster } = await import("./tasks.ts");
-  const { warnOfSilence } = await import("../get/holders.ts");
+  const { warnOfSilence } = await import("../fleet/operator-life.ts");
   const { flags } = query;
   const { all, allNamespaces, forCluster } = flags;
   const isAnywhere = allNamespaces === true || forCluster !== undefined;
