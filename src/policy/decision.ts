@@ -1,7 +1,7 @@
 /** What decide() decides, for how long it is valid, and what follows from it: plain data, no IO. */
 
 import { after, earliest } from "../lib/instant.ts";
-import type { CAUSE, CompiledPolicy, CompiledRule, GateResult } from "./policy.ts";
+import type { CAUSE, CompiledPolicy, CompiledRule, GateTrace } from "./policy.ts";
 import type { RuleTimers, World } from "./world.ts";
 import type { PolicyRef } from "./policy-ref.ts";
 import type { TaskIntent, TaskTrace } from "./tasks/task-trace.ts";
@@ -117,11 +117,6 @@ export interface RuleTrace {
 
 /** What a rule says by itself; whether it holds the Cluster also depends on the policy's failurePolicy. */
 export type RuleFinding = Omit<RuleTrace, "holds">;
-
-export interface GateTrace extends GateResult {
-  readonly gate: string;
-  readonly [CAUSE]?: unknown;
-}
 
 /** Absent when nothing changes. */
 export function changesAtEarliest(

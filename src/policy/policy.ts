@@ -207,7 +207,12 @@ export interface GateResult {
   /** Nothing is known to change at `changesAt`: the search for an edge ended there. */
   readonly isSearchEnd?: true;
   /** The results of the members of an anyOf gate: for the trace only, as `observed`. */
-  readonly members?: readonly (GateResult & { readonly gate: string })[];
+  readonly members?: readonly GateTrace[];
+}
+
+export interface GateTrace extends GateResult {
+  readonly gate: string;
+  readonly [CAUSE]?: unknown;
 }
 
 /** What a message says that the gate waits for. The words of the policy's author are always in quotes. */

@@ -1,7 +1,7 @@
 /** Evaluates one rule for one operation: match conditions, gates, waits, the deadline and tasks, in this order. */
 
 import { type ExpressionResult, STEPS_EXCEEDED } from "./cel/meter.ts";
-import { type GateTrace, type RuleFinding, changesAtEarliest } from "./decision.ts";
+import { type RuleFinding, changesAtEarliest } from "./decision.ts";
 import { after, earliest, timestamp, wholeSecond } from "../lib/instant.ts";
 import {
   canHoldAt,
@@ -9,6 +9,7 @@ import {
   type CompiledGate,
   type CompiledPolicy,
   type CompiledRule,
+  type GateTrace,
   inParentheses,
   wantedInMessage,
 } from "./policy.ts";

@@ -1,6 +1,7 @@
 /** An explanation as JSON. Schema: schemas/output/explain.json. */
 
-import { afterWords, type GateTrace } from "../../policy/decision.ts";
+import { afterWords } from "../../policy/decision.ts";
+import type { GateTrace } from "../../policy/policy.ts";
 import { timestamp } from "../../lib/instant.ts";
 import type { TaskTrace } from "../../policy/tasks/task-trace.ts";
 import type { TearDown } from "../fleet/teardown.ts";

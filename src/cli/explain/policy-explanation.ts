@@ -3,8 +3,8 @@
 import { type Fields, fieldsOf, isFields, named, nonEmptyText } from "../../lib/fields.ts";
 import { remember } from "../../operations/timers.ts";
 import { falseParts } from "../../policy/cel/conjuncts.ts";
-import type { GateTrace, PolicyTrace, RuleTrace } from "../../policy/decision.ts";
-import type { CompiledPolicy, GateResult } from "../../policy/policy.ts";
+import type { PolicyTrace, RuleTrace } from "../../policy/decision.ts";
+import type { CompiledPolicy, GateTrace } from "../../policy/policy.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import {
   compileSelector,
@@ -134,11 +134,7 @@ function withFalseParts<T extends RuleTrace>(rule: T, spec: unknown, situation: 
   return { ...rule, gates };
 }
 
-function gateWithFalseParts<T extends GateTrace | (GateResult & { readonly gate: string })>(
-  gate: T,
-  written: Fields,
-  situation: Situation,
-): T {
+function gateWithFalseParts(gate: GateTrace, written: Fields, situation: Situation): GateTrace {
   const members = gate.members?.map((each) =>
     gateWithFalseParts(each, named(written["anyOf"], each.gate), situation),
   );

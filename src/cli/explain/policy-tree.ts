@@ -1,11 +1,11 @@
 /** Draws a policy, its rules and their gates as a tree. */
 
 import type { AdmissionDecision } from "../../policy/admission.ts";
-import type { GateTrace, Verdict } from "../../policy/decision.ts";
+import type { Verdict } from "../../policy/decision.ts";
 import { durationText } from "../../lib/duration.ts";
 import type { CommandLine } from "../../lib/shell-quote.ts";
 import { timestamp } from "../../lib/instant.ts";
-import { NAMESPACE_UNKNOWN } from "../../policy/policy.ts";
+import { type GateTrace, NAMESPACE_UNKNOWN } from "../../policy/policy.ts";
 import type { TaskState } from "../../policy/tasks/task-trace.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import type { Colour } from "../terminal/colour.ts";

@@ -6,7 +6,6 @@ import type { PendingOperation } from "../../operations/operation.ts";
 import {
   blockedFirst,
   type Decision,
-  type GateTrace,
   pendingGates,
   type PolicyTrace,
   type RuleTrace,
@@ -14,7 +13,7 @@ import {
   holdingRules,
   heldRules,
 } from "../../policy/decision.ts";
-import { type CompiledPolicy, type GateResult, inParentheses, wantedInMessage } from "../../policy/policy.ts";
+import { type CompiledPolicy, type GateTrace, inParentheses, wantedInMessage } from "../../policy/policy.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import type { CommandLine } from "../../lib/shell-quote.ts";
 import { type Situation, timerKey } from "../../policy/world.ts";
@@ -149,7 +148,7 @@ export function withApproval<T extends RuleTrace>(
     : { ...rule, gates: rule.gates.map((gate) => byApproval(gate, approve)) };
 }
 
-function byApproval<T extends GateResult>(gate: T, approve: string): T {
+function byApproval(gate: GateTrace, approve: string): GateTrace {
   const { remedy, members } = gate;
   return {
     ...gate,

@@ -2,8 +2,8 @@
 
 import { entryOf } from "../../lib/entry-of.ts";
 import type { AdmissionDecision } from "../../policy/admission.ts";
-import type { Decision, GateTrace, RuleTrace } from "../../policy/decision.ts";
-import { type CompiledPolicy, type CompiledRule, isGated } from "../../policy/policy.ts";
+import type { Decision, RuleTrace } from "../../policy/decision.ts";
+import { type CompiledPolicy, type CompiledRule, type GateTrace, isGated } from "../../policy/policy.ts";
 import { policyName, type PolicyRef } from "../../policy/policy-ref.ts";
 import type { TaskState, TaskTrace } from "../../policy/tasks/task-trace.ts";
 import type { Fleet } from "../fleet/fleet.ts";

@@ -1,10 +1,9 @@
 /** A gate that is met some time after all others of its rule. The rule keeps its timer, so no table lists this kind. */
 
 import type { RuleSpec, WaitGateSpec } from "../../api/hook-policy.ts";
-import type { GateTrace } from "../decision.ts";
 import { durationOrNever, parseDuration } from "../../lib/duration.ts";
 import { after, timestamp } from "../../lib/instant.ts";
-import type { Wait } from "../policy.ts";
+import type { GateTrace, Wait } from "../policy.ts";
 import type { FieldError } from "../validation/schema.ts";
 
 /** A deadline counts from the first block, and a wait begins then or later. */

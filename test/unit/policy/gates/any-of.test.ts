@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { AnyOfGateSpec } from "../../../../src/api/hook-policy.ts";
-import type { Decision, GateTrace } from "../../../../src/policy/decision.ts";
+import type { Decision } from "../../../../src/policy/decision.ts";
+import type { GateTrace } from "../../../../src/policy/policy.ts";
 import { compileGate } from "../../../../src/policy/gates/gates.ts";
 import type { World } from "../../../../src/policy/world.ts";
 import { at, cluster, DELETE, gated, NOW, Operation, world, period } from "../../builders.ts";

@@ -4,9 +4,9 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { GateSpec } from "../../../../src/api/hook-policy.ts";
 import type { HookCall } from "../../../../src/api/runtime-hooks.ts";
-import type { Decision, GateTrace } from "../../../../src/policy/decision.ts";
+import type { Decision } from "../../../../src/policy/decision.ts";
 import { compileGate } from "../../../../src/policy/gates/gates.ts";
-import { CAUSE } from "../../../../src/policy/policy.ts";
+import { CAUSE, type GateTrace } from "../../../../src/policy/policy.ts";
 import type { World } from "../../../../src/policy/world.ts";
 import { at, cluster, DELETE, gated, namespace, NOW, Operation, UPGRADE, world } from "../../builders.ts";
 

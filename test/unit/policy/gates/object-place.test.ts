@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { ObjectGateSpec } from "../../../../src/api/hook-policy.ts";
 import type { Namespace, ObjectMeta } from "../../../../src/api/meta.ts";
-import type { GateTrace } from "../../../../src/policy/decision.ts";
 import type { ObjectReader, WatchedObject } from "../../../../src/policy/watched-objects.ts";
+import type { GateTrace } from "../../../../src/policy/policy.ts";
 import type { World } from "../../../../src/policy/world.ts";
 import {
   clusterHookPolicy,

@@ -5,9 +5,9 @@ import test, { describe } from "node:test";
 import type { ObjectGateSpec } from "../../../../src/api/hook-policy.ts";
 import type { ObjectMeta } from "../../../../src/api/meta.ts";
 import type { PolicyObject } from "../../../../src/memory/policy-set.ts";
-import type { Decision, GateTrace } from "../../../../src/policy/decision.ts";
+import type { Decision } from "../../../../src/policy/decision.ts";
 import type { ObjectReader, WatchedObject } from "../../../../src/policy/watched-objects.ts";
-import type { ObjectQuery } from "../../../../src/policy/policy.ts";
+import type { GateTrace, ObjectQuery } from "../../../../src/policy/policy.ts";
 import type { World } from "../../../../src/policy/world.ts";
 import {
   cluster,
