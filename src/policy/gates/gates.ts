@@ -79,11 +79,13 @@ export function membersOf(gate: unknown): readonly unknown[] {
   return Array.isArray(anyOf) ? anyOf : [gate];
 }
 
+export function allConditionsOf(gate: unknown): readonly GateCondition[] {
+  return membersOf(gate).flatMap((member) => conditionsOf(member));
+}
+
 /** The annotations and labels that meet the gate or one of its members. */
 export function marksOf(gate: unknown, cluster: Cluster, call: HookCall): readonly Mark[] {
-  return membersOf(gate)
-    .flatMap((member) => conditionsOf(member))
-    .flatMap(({ kind, spec }) => kind.marks?.(spec, cluster, call) ?? []);
+  return allConditionsOf(gate).flatMap(({ kind, spec }) => kind.marks?.(spec, cluster, call) ?? []);
 }
 
 /** Whether an annotation or a label can meet the gate, or one of its members. */
@@ -93,11 +95,9 @@ export function isMetByMarks(gate: unknown): boolean {
 
 /** Where the annotations and labels are that can meet the gate, or one of its members. */
 export function placesOf(gate: unknown): readonly MarkPlace[] {
-  return membersOf(gate)
-    .flatMap((member) => conditionsOf(member))
-    .flatMap(({ kind, spec }) =>
-      kind.marks === undefined || kind.reads === "NoMark" ? [] : kind.reads(spec),
-    );
+  return allConditionsOf(gate).flatMap(({ kind, spec }) =>
+    kind.marks === undefined || kind.reads === "NoMark" ? [] : kind.reads(spec),
+  );
 }
 
 /** The annotations and labels that the condition reads, besides those in its expressions; of a field that may be no condition. */
@@ -108,9 +108,7 @@ export function readBy(field: string, spec: unknown): readonly MarkPlace[] {
 
 /** Where the gate, or its members, look for objects. */
 export function reachOf(gate: unknown): readonly ObjectReach[] {
-  return membersOf(gate)
-    .flatMap((member) => conditionsOf(member))
-    .flatMap(({ kind, spec }) => kind.looksAt?.(spec) ?? []);
+  return allConditionsOf(gate).flatMap(({ kind, spec }) => kind.looksAt?.(spec) ?? []);
 }
 
 /**

@@ -5,7 +5,7 @@
 
 import type { Steps } from "../../../lib/field-path.ts";
 import { type Fields, fieldsOf, isFields, listOf } from "../../../lib/fields.ts";
-import { conditionsOf, membersOf } from "../../../policy/gates/gates.ts";
+import { allConditionsOf } from "../../../policy/gates/gates.ts";
 import { changedExpressions } from "./expression-edits.ts";
 import { halved, hourLater, laterSchedules, otherZone } from "./time-edits.ts";
 
@@ -39,9 +39,7 @@ function canFail(spec: Fields): boolean {
   if ("namespaceSelector" in spec) return true;
   return listOf(spec["rules"]).some((rule) => {
     const { matchConditions, until, tasks } = fieldsOf(rule);
-    const conditions = listOf(until)
-      .flatMap(membersOf)
-      .flatMap((gate) => conditionsOf(gate));
+    const conditions = listOf(until).flatMap((gate) => allConditionsOf(gate));
     return (
       matchConditions !== undefined ||
       listOf(tasks).some(
