@@ -143,9 +143,9 @@ function lookStepsOf({ selector }: ObjectGateSpec): number {
 /** The objects to read before a release; none if the gate is not evaluable. */
 function queries(gate: CompiledObjectGate, situation: Situation): readonly ObjectQuery[] {
   const name = nameOf(gate, situation);
-  if (typeof name === "object") return [];
+  if (isResult(name)) return [];
   const place = gate.places.find(situation.world, "");
-  if ("met" in place) return [];
+  if (isResult(place)) return [];
   const { kind, whole } = gate;
   const named = name === undefined ? {} : { name };
   return place.namespaces.map((namespace) => ({ kind, whole, namespace, ...named }));
@@ -164,11 +164,16 @@ function nameOf(
   return unevaluable("ExpressionError", describe(gate, undefined, ""), problem);
 }
 
+/** What has no result yet is a name, or where to look. */
+function isResult(found: object | string | undefined): found is GateResult {
+  return typeof found === "object" && "met" in found;
+}
+
 function evaluate(gate: CompiledObjectGate, situation: Situation): GateResult {
   const name = nameOf(gate, situation);
-  if (typeof name === "object") return name;
+  if (isResult(name)) return name;
   const found = look(gate, name, situation.world);
-  if ("met" in found) return found;
+  if (isResult(found)) return found;
   const { wanted, objects } = found;
   if (!meter.afford(Math.ceil(objects.length * gate.lookSteps))) return exhausted();
   const wants = wanting(gate, name);
@@ -224,7 +229,7 @@ interface LookResult {
 /** The objects in the gate's reach, or why they are unknown or prove nothing. */
 function look(gate: CompiledObjectGate, name: string | undefined, world: World): GateResult | LookResult {
   const place = gate.places.find(world, describe(gate, name, gate.places.where));
-  if ("met" in place) return place;
+  if (isResult(place)) return place;
   const found = findObjects(world, gate.kind, place.namespaces, {
     wants: wanting(gate, name),
     whole: gate.whole,
