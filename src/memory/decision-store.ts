@@ -268,7 +268,8 @@ export class DecisionStore {
 
   /** Policies that are too large do not know which Clusters they match, so the last Cluster tells them. */
   #finalizeTooLarge(namespace: string): void {
-    for (const _ of this.#options.clusters.byNamespace(namespace)) return;
+    const [another] = this.#options.clusters.byNamespace(namespace);
+    if (another !== undefined) return;
     for (const { key, compiled } of this.policies.entries())
       if (compiled.tooLarge === true && compiled.ref.namespace === namespace) this.#options.enqueue(key);
   }
