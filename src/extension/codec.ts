@@ -1,7 +1,7 @@
 /** Decodes hook requests and encodes responses, that to discovery as well. */
 
 import type { ValidateFunction } from "ajv";
-import { compareText } from "../lib/compare-text.ts";
+import { byText } from "../lib/compare-text.ts";
 import { parseJson } from "../lib/fields.ts";
 import { printable } from "../lib/printable.ts";
 import { handlerName, type ServedHooks } from "../api/hook-catalog.ts";
@@ -94,7 +94,7 @@ export function discoveryResponse(served: ServedHooks): string {
       timeoutSeconds: HANDLER_TIMEOUT_SECONDS,
       failurePolicy: "Fail",
     }))
-    .toSorted((a, b) => compareText(a.name, b.name));
+    .toSorted(byText(({ name }) => name));
   return JSON.stringify({
     apiVersion: HOOKS_GROUP_VERSION,
     kind: "DiscoveryResponse",

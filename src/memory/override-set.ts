@@ -1,6 +1,6 @@
 /** The HookOverrides in memory, and the operations that each of them has released. */
 
-import { compareText } from "../lib/compare-text.ts";
+import { byText } from "../lib/compare-text.ts";
 import { namespacedName } from "../lib/keys.ts";
 import { type HookOverride, MAX_USED, type OverrideUse } from "../api/hook-policy.ts";
 import type { Cluster } from "../api/meta.ts";
@@ -77,7 +77,7 @@ export class OverrideSet {
     const overrides = [...this.#entries.values()]
       .filter((entry) => clusterOf(entry) === cluster)
       .map(({ compiled }) => compiled)
-      .toSorted((a, b) => compareText(a.name, b.name));
+      .toSorted(byText(({ name }) => name));
     if (overrides.length === 0) this.#byCluster.delete(cluster);
     else this.#byCluster.set(cluster, overrides);
   }

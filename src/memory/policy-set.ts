@@ -8,7 +8,7 @@ import { markReaders } from "../policy/mark-readers.ts";
 import { MAX_KINDS } from "../policy/watched-objects.ts";
 import type { MarkReaders } from "../policy/mark.ts";
 import { PolicyEntry } from "./policy-entry.ts";
-import { compareText } from "../lib/compare-text.ts";
+import { byText } from "../lib/compare-text.ts";
 import { LARGEST_FLEET } from "../lib/kept.ts";
 
 export type PolicyObject = PolicyEntry["object"];
@@ -163,7 +163,7 @@ export class PolicySet {
     const entries = [...this.#entries.values()]
       .filter(({ compiled: { ref } }) => ref.kind === "ClusterHookPolicy" || ref.namespace === namespace)
       .map((entry) => ({ entry, name: policyName(entry.compiled.ref) }))
-      .toSorted((a, b) => compareText(a.name, b.name))
+      .toSorted(byText(({ name }) => name))
       .map(({ entry }) => entry)
       .filter(representatives());
     // Any caller can invent namespaces.
@@ -187,7 +187,7 @@ export function demandsInTurns(policies: Iterable<PolicyEntry>): ObjectDemand[] 
   const byAge = [...policies]
     .filter(({ demands }) => demands.size > 0)
     .map((entry) => ({ entry, rank: `${entry.object.metadata.creationTimestamp ?? ""} ${entry.key}` }))
-    .toSorted((a, b) => compareText(a.rank, b.rank))
+    .toSorted(byText(({ rank }) => rank))
     .map(({ entry }) => entry);
   const byOwner = Map.groupBy(byAge, ({ compiled }) => compiled.ref.namespace ?? "");
   const demands = new Map([...byOwner].map(([owner, entries]) => [owner, kindsOf(entries)]));

@@ -1,6 +1,6 @@
 /** Which labels and annotations of Clusters and Namespaces a spec reads: by its selectors, gates and expressions. */
 
-import { compareText } from "../lib/compare-text.ts";
+import { byText } from "../lib/compare-text.ts";
 import { entryOf } from "../lib/entry-of.ts";
 import { type Fields, fieldsOf, isFields, listOf } from "../lib/fields.ts";
 import { isExpressionField } from "./tasks/template-text.ts";
@@ -19,7 +19,7 @@ type Reads = Readonly<Record<"gates" | "selectors", Set<string>>>;
 /** If several read a mark, the first by name is named, so that every replica says the same. */
 export function markReaders(readers: Iterable<Reader>, complete = false): MarkReaders {
   const found = { gates: new Map<string, string>(), selectors: new Map<string, string>() };
-  for (const { name, spec } of [...readers].toSorted((a, b) => compareText(a.name, b.name)))
+  for (const { name, spec } of [...readers].toSorted(byText((each) => each.name)))
     for (const by of ["gates", "selectors"] as const)
       for (const place of readsOf(spec)[by]) entryOf(found[by], place, () => name);
   return { ...found, complete };

@@ -1,6 +1,6 @@
 /** Checks whether all parts are installed, running and compatible. */
 
-import { compareText } from "../../lib/compare-text.ts";
+import { byText } from "../../lib/compare-text.ts";
 import { fieldsOf, listOf, textOf } from "../../lib/fields.ts";
 import { GROUP, CRD_VERSION } from "../../api/hook-policy.ts";
 import { APPLY_CRDS, compareFields } from "../../api/crd-fields.ts";
@@ -79,7 +79,7 @@ function programs({ deployments }: Deployment, label: string, value: string): Pr
   return deployments.value
     .filter((each) => viewMetadata(each["metadata"]).labels?.[label] === value)
     .map(viewProgram)
-    .toSorted((a, b) => compareText(a.namespace, b.namespace));
+    .toSorted(byText(({ namespace }) => namespace));
 }
 
 export const operators = (deployed: Deployment): Program[] =>

@@ -1,6 +1,6 @@
 /** The world of decide(), built from objects of files or of an API server. */
 
-import { compareText } from "../../lib/compare-text.ts";
+import { byText } from "../../lib/compare-text.ts";
 import { fieldsOf, isFields, listOf } from "../../lib/fields.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import {
@@ -130,26 +130,22 @@ export class Fleet {
     const ofKind = (kind: OwnKind): readonly RawObject[] => unique.filter((raw) => ownKind(raw) === kind);
     this.served = served;
     this.#now = now;
-    this.policies = fillPolicies(memory, unique, served).toSorted((a, b) =>
-      compareText(nameOf(a), nameOf(b)),
-    );
+    this.policies = fillPolicies(memory, unique, served).toSorted(byText(nameOf));
     this.#rows = Map.groupBy(this.policies.flatMap(rowsOf), ({ row }) => clusterOfRow(row));
     this.#clusters = new Map(
       unique
         .filter(isCluster)
         .map((raw) => withUID(viewCluster(raw), complete))
         .map((cluster): [string, Cluster] => [clusterKey(cluster), cluster])
-        .toSorted(([a], [b]) => compareText(a, b)),
+        .toSorted(byText(([key]) => key)),
     );
     const hasNoUID = (key: string): boolean => this.#clusters.get(key)?.metadata.uid === madeUpUID(key);
-    this.overrides = fillOverrides(memory, ofKind("HookOverride"), options, hasNoUID).toSorted((a, b) =>
-      compareText(a.name, b.name),
+    this.overrides = fillOverrides(memory, ofKind("HookOverride"), options, hasNoUID).toSorted(
+      byText(({ name }) => name),
     );
     const rollouts = ofKind("HookRollout").map(viewRollout);
     memory.policies.setRollouts(rollouts);
-    this.rollouts = rollouts
-      .map(fleetRollout)
-      .toSorted((a, b) => compareText(a.compiled.name, b.compiled.name));
+    this.rollouts = rollouts.map(fleetRollout).toSorted(byText(({ compiled }) => compiled.name));
     this.#namespaces = new Map(
       unique.filter(isNamespace).map((raw) => [viewMetadata(raw["metadata"]).name, viewNamespace(raw)]),
     );

@@ -1,6 +1,6 @@
 /** Lists what policies and rollouts hold, from their statuses: the one notion of "held" of every command. */
 
-import { compareText } from "../../lib/compare-text.ts";
+import { byText } from "../../lib/compare-text.ts";
 import { type Fields, fieldsOf, isFields, named } from "../../lib/fields.ts";
 import {
   CONDITION,
@@ -65,7 +65,7 @@ export function heldBy(objects: readonly RawObject[], namespace?: string): HeldF
   const short = policies.filter(({ omitted }) => omitted > 0);
   return {
     ...(namespace !== undefined && { namespace }),
-    held: policies.flatMap((policy) => heldOf(policy, namespace, readers)).toSorted(oldestFirst),
+    held: policies.flatMap((policy) => heldOf(policy, namespace, readers)).toSorted(byText(sortKey)),
     omitted: short
       .filter((policy) => !isAudit(policy))
       .map(({ ref, omitted }) => ({ policy: ref, count: omitted })),
@@ -185,10 +185,7 @@ export function gateOf(
   return named(named(fieldsOf(spec)["rules"], rule)["until"], gate);
 }
 
-function oldestFirst(a: HeldOperation, b: HeldOperation): number {
-  return compareText(sortKey(a), sortKey(b));
-}
-
+/** The oldest comes first. */
 function sortKey({ policy, row: { firstAsked, namespace, cluster, hook } }: HeldOperation): string {
   return [firstAsked, namespace, cluster, hook, policyName(policy)].join(" ");
 }

@@ -4,7 +4,7 @@ import { setImmediate as breathe } from "node:timers/promises";
 
 import { HOOK_NAMES, type HookName } from "../../api/runtime-hooks.ts";
 import { servedHooks } from "../../api/hook-catalog.ts";
-import { compareText } from "../../lib/compare-text.ts";
+import { byText } from "../../lib/compare-text.ts";
 import { DAY_MS } from "../../lib/duration.ts";
 import { fieldsOf, listOf, textOf } from "../../lib/fields.ts";
 import { namespacedName } from "../../lib/keys.ts";
@@ -58,7 +58,7 @@ export async function clusterRows({ client }: PageSource): Promise<readonly Clus
       return { cluster: namespacedName(metadata), version: topology?.version ?? "", phase, paused };
     },
   });
-  return items.toSorted((a, b) => compareText(a.cluster, b.cluster));
+  return items.toSorted(byText(({ cluster }) => cluster));
 }
 
 /** ?cluster=NAMESPACE/NAME&hook=&at=&toVersion= */

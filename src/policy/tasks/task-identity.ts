@@ -2,7 +2,7 @@
 
 import { hash } from "node:crypto";
 import type { HookTask, HookTaskSpec, TaskAction } from "../../api/hook-policy.ts";
-import { compareText } from "../../lib/compare-text.ts";
+import { byText } from "../../lib/compare-text.ts";
 import { isFields } from "../../lib/fields.ts";
 import { CLUSTER_UID } from "./template-metadata.ts";
 
@@ -51,9 +51,7 @@ export function isAlteredTask({
 /** One text for all JSON values that are equal, however their keys are ordered. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_, part: unknown) =>
-    isFields(part)
-      ? Object.fromEntries(Object.entries(part).toSorted(([a], [b]) => compareText(a, b)))
-      : part,
+    isFields(part) ? Object.fromEntries(Object.entries(part).toSorted(byText(([key]) => key))) : part,
   );
 }
 
