@@ -12,7 +12,7 @@ import { firstRun } from "../../policy/tasks/judge-tasks.ts";
 import type { Effect } from "./change.ts";
 import { renderIntent } from "../../policy/tasks/render-action.ts";
 import type { Situation } from "../../policy/world.ts";
-import { ruleKey } from "./comparison.ts";
+import { ruleKey } from "./spec-changes.ts";
 
 export interface SimulatedTask {
   readonly cluster: string;

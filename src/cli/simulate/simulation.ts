@@ -14,7 +14,7 @@ import type { FleetPair } from "./changed-fleet.ts";
 import { lookAt, type OperationInputs } from "../../operations/timeline.ts";
 import type { Doubt, SimulatedAnswer } from "./answer.ts";
 import type { SimulatedChange } from "./change.ts";
-import { type OperationAnswers, differences } from "./comparison.ts";
+import { type OperationAnswers, differences } from "./differences.ts";
 import { BEGINS } from "../../operations/beginnings.ts";
 import { holdText } from "../../rollouts/hold.ts";
 import { WHOLE } from "../../rollouts/rollout.ts";
@@ -121,7 +121,7 @@ class Comparison {
   constructor(pair: FleetPair, options: SimulationOptions, clusters: readonly Cluster[]) {
     const sideOf = (fleet: Fleet): Side => ({
       fleet,
-      holds: heldBy(fleet, clusters, options),
+      holds: rolloutHoldsOf(fleet, clusters, options),
     });
     this.#pair = pair;
     this.#options = options;
@@ -224,7 +224,11 @@ function windowedIn({ policies, rollouts }: Fleet): readonly string[] {
 }
 
 /** Slots are as at the beginning; time changes what gates of stages say. */
-function heldBy(fleet: Fleet, clusters: readonly Cluster[], options: SimulationOptions): Side["holds"] {
+function rolloutHoldsOf(
+  fleet: Fleet,
+  clusters: readonly Cluster[],
+  options: SimulationOptions,
+): Side["holds"] {
   const { from: at, to, version } = options;
   const begins = new Set(fleet.rollouts.map(({ compiled }) => BEGINS[compiled.operation]));
   const hooks = options.hooks.filter((hook) => begins.has(hook));

@@ -8,7 +8,6 @@ import { storedSpec } from "../../policy/validation/schema.ts";
 import { ownKind, type RawObject, titleOf } from "../fleet/kinds.ts";
 import type { AnswerRule } from "./answer.ts";
 import type { SimulatedChange } from "./change.ts";
-import { ruleKey } from "./comparison.ts";
 
 export interface FieldChange {
   /** Such as rules[backup].until[fresh].object.minCount. */
@@ -50,6 +49,10 @@ export function changedRules(before: readonly RawObject[], after: readonly RawOb
     (rule) => !isDeepStrictEqual(old.get(rule), now.get(rule)),
   );
   return new Set(changed);
+}
+
+export function ruleKey(holder: string, rule: string): string {
+  return `${holder} ${rule}`;
 }
 
 /** What decides about the answer of each rule: everything but its texts. */

@@ -5,6 +5,7 @@ import type { PendingOperation } from "../../operations/operation.ts";
 import type { Look } from "../../operations/timeline.ts";
 import { isSameAnswer } from "./answer.ts";
 import type { SimulatedChange, ChangeKind } from "./change.ts";
+import { ruleKey } from "./spec-changes.ts";
 import type { AnswerTurn } from "./turns.ts";
 
 export interface OperationAnswers {
@@ -82,9 +83,4 @@ function differenceOf(
   if (own.length > 0) return { change: "unknown", doubts: own };
   if (isSameAnswer(old.answer, now.answer)) return undefined;
   return old.isDoubtful || now.isDoubtful ? { change: "unknown", doubts } : { change: "changed-reason" };
-}
-
-/** As in changedRules(). */
-export function ruleKey(holder: string, rule: string): string {
-  return `${holder} ${rule}`;
 }
