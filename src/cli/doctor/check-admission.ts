@@ -4,7 +4,7 @@ import { fieldsOf, listOf, textOf } from "../../lib/fields.ts";
 import { clusterKey, viewMetadata } from "../../views/cluster.ts";
 import { shellQuote } from "../../lib/shell-quote.ts";
 import type { RawObject } from "../fleet/kinds.ts";
-import { apiServerTrust } from "./check-registration.ts";
+import { apiServerTrust } from "./check-certificates.ts";
 import { APPLY } from "./check-install.ts";
 import { firstNames } from "../../lib/first-names.ts";
 import { error, type DoctorInput, type Finding, isAbsent, judged, known, ok, warning } from "./finding.ts";

@@ -14,7 +14,7 @@ import { type RawObject } from "../fleet/kinds.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import { clusterKey, viewMetadata } from "../../views/cluster.ts";
 import { lookAtPods, operator, operators } from "./check-install.ts";
-import { trust } from "./check-registration.ts";
+import { trust } from "./check-certificates.ts";
 import { firstNames } from "../../lib/first-names.ts";
 import { type Advice, advice, run } from "../terminal/printed-command.ts";
 import {

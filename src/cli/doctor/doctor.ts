@@ -4,6 +4,7 @@ import type { Cluster } from "../../api/meta.ts";
 import { matches } from "../../policy/decide.ts";
 import { Fleet, type FleetPolicy } from "../fleet/fleet.ts";
 import * as admission from "./check-admission.ts";
+import * as certificates from "./check-certificates.ts";
 import * as coverage from "./check-coverage.ts";
 import * as install from "./check-install.ts";
 import * as policies from "./check-policies.ts";
@@ -34,8 +35,8 @@ const CHECKS: Readonly<Record<string, (examined: DoctorInput) => Finding>> = {
   discovery: registration.discovered,
   handlers: registration.hooks,
   namespaces: registration.namespaces,
-  certificate: registration.trust,
-  webhook: registration.webhook,
+  certificate: certificates.trust,
+  webhook: certificates.webhook,
   admission: admission.admission,
   foreground: admission.foreground,
   references: admission.references,

@@ -4,7 +4,7 @@ import { fieldsOf, textOf } from "../../lib/fields.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import { GROUP, type TaskSpec } from "../../api/hook-policy.ts";
 import { CLUSTER_API_GROUP } from "../../api/meta.ts";
-import { secretOf } from "./check-registration.ts";
+import { secretOf } from "./check-certificates.ts";
 import {
   type Evidence,
   read,
