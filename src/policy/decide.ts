@@ -31,7 +31,7 @@ import { judgeRule, notEvaluable } from "./rule.ts";
 import { affordRule, describeExhausted, withinBudgets } from "./budget.ts";
 import { toStore } from "./tasks/after-initialized.ts";
 import { BUDGET_EXHAUSTED, holdsAnyway } from "./strict-reasons.ts";
-import { taskFields } from "./tasks/rule-tasks.ts";
+import { heldByBegun, taskFields } from "./tasks/rule-tasks.ts";
 import { describeTooLarge, TOO_LARGE } from "../views/too-large.ts";
 import { covers, isActive, type Override, type Situation, type World } from "./world.ts";
 import { policyName } from "./policy-ref.ts";
@@ -122,10 +122,7 @@ function judgePolicy(
     matched === "yes" && meter.exhausted ? outOfSteps(policy, onHook, situation.call.hook) : undefined;
   if (unread !== undefined) return overridden(policy, unread, overrides);
   const rules = onHook.map((rule) => {
-    const finding =
-      matched === "unknown"
-        ? notEvaluable(rule, ...unknownBecause(situation.world))
-        : tryJudge(policy, rule, situation);
+    const finding = tryJudge(policy, rule, situation, matched === "yes");
     return { ...finding, holds: isHeld(finding, policy, rule, situation.call.hook) };
   });
   return overridden(policy, traceOf(policy, rules), overrides);
@@ -160,9 +157,20 @@ function outOfSteps(
 }
 
 /** A rule never makes decide() fail. A bug in HookPolicy makes the rule not evaluable. */
-function tryJudge(policy: CompiledPolicy, rule: CompiledRule, situation: Situation): RuleFinding {
+function tryJudge(
+  policy: CompiledPolicy,
+  rule: CompiledRule,
+  situation: Situation,
+  isSelected: boolean,
+): RuleFinding {
   try {
-    const finding = judgeRule(policy, rule, situation);
+    const judged = isSelected
+      ? judgeRule(policy, rule, situation)
+      : notEvaluable(rule, ...unknownBecause(situation.world));
+    const { hook } = situation.call;
+    const isIgnored =
+      judged.verdict === "NotEvaluable" && canHoldAt(rule, hook) && !isHeld(judged, policy, rule, hook);
+    const finding = isIgnored ? heldByBegun(policy, rule, situation, judged) : judged;
     const isExhausted = finding.verdict === "NotEvaluable" && finding.reason === BUDGET_EXHAUSTED;
     return isExhausted ? { ...finding, message: describeExhausted(policy.ref) } : finding;
   } catch (error) {

@@ -8,7 +8,7 @@ import {
   changesAtEarliest,
 } from "../decision.ts";
 import { type CompiledPolicy, type CompiledRule, RETRY_SECONDS } from "../policy.ts";
-import { strictestOf } from "../strict-reasons.ts";
+import { holdsAnyway, strictestOf } from "../strict-reasons.ts";
 import type { Situation } from "../world.ts";
 import { isDone, judgeTasks } from "./judge-tasks.ts";
 import type { TaskState, TaskTrace } from "./task-trace.ts";
@@ -30,14 +30,34 @@ export function withTasks(
   if (rule.tasks.length === 0) return finding;
   const gatesMet = finding.verdict === "Allowed";
   const tasks = judgeTasks(policy, rule, situation, gatesMet);
-  // Nothing tells Cluster API that a task has ended.
+  const judged = asked(finding, tasks);
+  const left = tasks.filter((task) => !isDone(task));
+  return gatesMet && left.length > 0 ? { ...judged, ...describeLeft(rule, left) } : judged;
+}
+
+/** `finding`: not evaluable, which its policy ignores. No failurePolicy releases it past what has begun, or may have. */
+export function heldByBegun(
+  policy: CompiledPolicy,
+  rule: CompiledRule,
+  situation: Situation,
+  finding: RuleFinding,
+): RuleFinding {
+  const { tasks = judgeTasks(policy, rule, situation, false) } = finding;
+  const begun = tasks.filter(mayHaveBegun);
+  return begun.length === 0 ? finding : { ...asked(finding, begun), ...describeLeft(rule, begun) };
+}
+
+function mayHaveBegun({ state, reason }: TaskTrace): boolean {
+  return state === "NotEvaluable" ? holdsAnyway(reason) : state !== "Due" && HOLDING.has(state);
+}
+
+/** Nothing tells Cluster API that a task has ended. */
+function asked(finding: RuleFinding, tasks: readonly TaskTrace[]): RuleFinding {
   const retryAfterSeconds = tasks.some(isUnfinished)
     ? Math.min(finding.retryAfterSeconds, RETRY_SECONDS)
     : finding.retryAfterSeconds;
   const changes = changesAtEarliest([finding.changesAt, ...tasks.map(({ changesAt }) => changesAt)]);
-  const judged = { ...finding, tasks, retryAfterSeconds, ...changes };
-  const left = tasks.filter((task) => !isDone(task));
-  return gatesMet && left.length > 0 ? { ...judged, ...describeLeft(rule, left) } : judged;
+  return { ...finding, tasks, retryAfterSeconds, ...changes };
 }
 
 function describeLeft(

@@ -9,10 +9,11 @@ import { taskName } from "../../../../src/policy/tasks/task-identity.ts";
 import type { TaskRecord } from "../../../../src/policy/tasks/task-record.ts";
 import { newOperation } from "../../../../src/operations/operation.ts";
 import { policyRow, sameRow } from "../../../../src/operations/rows.ts";
-import { at, cluster, DELETE, NOW } from "../../builders.ts";
+import { at, cluster, DELETE, namespace, NOW } from "../../builders.ts";
 import {
   begun,
   FAILING,
+  fleetWithTasks,
   judge,
   only,
   reading,
@@ -22,6 +23,8 @@ import {
   task,
   withTasks,
 } from "./fixtures.ts";
+
+const IGNORE = { failurePolicy: "Ignore" } as const;
 
 describe("a task is not needed", () => {
   const when = "'a' in cluster.metadata.labels";
@@ -48,6 +51,60 @@ describe("a task is not needed", () => {
     const records = begun(two, { phase: "Running" }, labelled);
     assert.equal(records.length, 1);
     assert.equal(judge(two, { tasks: reading(...records) }).holds, true);
+  });
+});
+
+describe("what has begun holds past failurePolicy: Ignore", () => {
+  const known = {
+    cluster: cluster({ labels: { none: "x" } }),
+    namespace: namespace({ labels: { prod: "" } }),
+  };
+  const selector = { namespaceSelector: { matchLabels: { prod: "" } } };
+  const policies: Readonly<Record<string, PolicyObject>> = {
+    "where a gate": withTasks([task()], { until: [{ name: "g", expression: FAILING }] }, IGNORE),
+    "where a match condition": withTasks(
+      [task()],
+      { matchConditions: [{ name: "c", expression: FAILING }] },
+      IGNORE,
+    ),
+    "where the selection": fleetWithTasks([task()], {}, { ...selector, ...IGNORE }),
+  };
+  for (const [where, policy] of Object.entries(policies))
+    test(`${where} is no longer evaluable`, () => {
+      const of = (over: Partial<TaskRecord>): Decision => {
+        const records = begun(policy, over, known);
+        assert.equal(records.length, 1);
+        return judge(policy, { namespace: undefined, tasks: reading(...records) });
+      };
+      for (const [over, why] of [
+        [{ phase: "Pending" }, "TaskPending"],
+        [{ phase: "Running" }, "TaskRunning"],
+        [{ phase: "Failed" }, "TaskFailed"],
+        [{ ...succeeded, altered: true }, "TaskAltered"],
+      ] as const)
+        assert.deepEqual([of(over).holds, of(over).verdict, reason(of(over))], [true, "Blocked", why]);
+      for (const over of [succeeded, { phase: "Cancelled" }, { phase: "Running", over: true }] as const)
+        assert.equal(of(over).holds, false);
+      assert.equal(judge(policy, { namespace: undefined }).holds, false);
+      const unknown = judge(policy, {
+        namespace: undefined,
+        tasks: { count: () => 0, find: () => undefined },
+      });
+      assert.deepEqual([unknown.holds, reason(unknown), unknown.begins], [true, "TasksUnknown", undefined]);
+    });
+
+  test("except what may proceed, and lets nothing begin beside it", () => {
+    const tasks = [task({ onFailure: "Proceed" }), task({ name: "next", begins: "First" })];
+    const matchConditions = [{ name: "c", expression: FAILING }];
+    const policy = withTasks(tasks, { matchConditions }, IGNORE);
+    const failed = begun(policy, { phase: "Failed" }, known);
+    assert.deepEqual([failed.length, judge(policy, { tasks: reading(...failed) }).holds], [1, false]);
+    const strict = withTasks(tasks, { matchConditions });
+    const held = judge(strict, { tasks: reading(...begun(strict, { phase: "Running" }, known)) });
+    assert.deepEqual(
+      [reason(held), held.waitsForTasks, held.tasksDue],
+      ["MatchConditionError", undefined, undefined],
+    );
   });
 });
 

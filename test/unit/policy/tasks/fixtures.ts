@@ -47,10 +47,15 @@ export function withTasks(
 }
 
 /** A ClusterHookPolicy of one rule, without gates; its ServiceAccount is in the namespace tools. */
-export function fleetWithTasks(tasks: readonly TaskSpec[], over: Partial<RuleSpec> = {}): PolicyObject {
+export function fleetWithTasks(
+  tasks: readonly TaskSpec[],
+  over: Partial<RuleSpec> = {},
+  spec: Parameters<typeof clusterHookPolicy>[0] = {},
+): PolicyObject {
   return clusterHookPolicy({
     serviceAccount: { namespace: "tools", name: "worker" },
     rules: [taskRule(tasks, over)],
+    ...spec,
   });
 }
 
