@@ -328,8 +328,8 @@ export interface TaskSpec {
    */
   onFailure?: "Hold" | "Proceed";
   /**
-   * For how long a success counts; a release after that needs another run. 24h by default for create; apply and delete
-   * count for the whole operation.
+   * For how long a success counts, until the next task of the rule begins or, of the last one, the release: after that,
+   * it needs another run. 24h by default for create; apply and delete count for the whole operation.
    */
   validFor?: string;
   /** How long a created object stays after its success; 24h by default. */

@@ -40,16 +40,20 @@ export function judgeTasks(
   if (!affordTasks(rule.tasks.length, tasks.count(scope))) return unjudged(BUDGET_EXHAUSTED, STEPS_EXCEEDED);
   const records = tasks.find(scope);
   if (records === undefined) return unknown();
-  const traces: TaskTrace[] = [];
-  for (const task of rule.tasks) {
-    const isNext = traces.every(isDone);
+  const runs = rule.tasks.map((task): Run => {
     const identity = firstRun(policy, rule, task, situation);
     const mine = records.filter((record) => isOf(record, identity, policy));
     const [latest] = mine.toSorted((a, b) => b.identity.run - a.identity.run);
-    const trace = judgeTask(task, latest, situation, { isNext, gatesMet });
+    return { task, identity, latest, counts: latest !== undefined && counts(task, latest, situation.now) };
+  });
+  const traces: TaskTrace[] = [];
+  for (const [index, run] of runs.entries()) {
+    const later = runs.slice(index + 1).flatMap((each) => (each.counts && each.latest) || []);
+    const trace = judgeTask(run, situation, { isNext: traces.every(isDone), later, gatesMet });
     if (trace.state !== "Due") traces.push(trace);
     else {
-      const { intent, ...failure } = intentOf(task, policy, { ...identity, run: trace.run }, situation);
+      const identity = { ...run.identity, run: trace.run };
+      const { intent, ...failure } = intentOf(run.task, policy, identity, situation);
       // That it cannot begin is known wherever it is judged; what would be stored is kept only for who stores it.
       traces.push({ ...trace, ...failure, ...(rendersTasks === true && intent !== undefined && { intent }) });
     }
@@ -107,20 +111,26 @@ function isOf(record: TaskRecord, identity: TaskIdentity, { account }: CompiledP
   );
 }
 
+/** A task, and the latest HookTask of it. */
+interface Run {
+  readonly task: CompiledTask;
+  readonly identity: TaskIdentity;
+  readonly latest: TaskRecord | undefined;
+  readonly counts: boolean;
+}
+
 interface TaskTurn {
   /** All tasks before it are done. */
   readonly isNext: boolean;
+  /** The HookTasks of tasks after it that count. */
+  readonly later: readonly TaskRecord[];
   readonly gatesMet: boolean;
 }
 
-function judgeTask(
-  task: CompiledTask,
-  latest: TaskRecord | undefined,
-  situation: Situation,
-  turn: TaskTurn,
-): TaskTrace {
-  if (latest !== undefined && counts(task, latest, situation.now))
-    return ofRecord(task, latest, situation.now);
+function judgeTask({ task, latest, ...run }: Run, situation: Situation, turn: TaskTurn): TaskTrace {
+  // Another run would repeat it beside what came after it, or see only what that has left.
+  const isUsed = latest?.phase === "Succeeded" && !latest.over && turn.later.length > 0;
+  if (latest !== undefined && (run.counts || isUsed)) return ofRecord(task, latest, situation.now, isUsed);
   return { ...ofNone(task, situation, turn), run: (latest?.identity.run ?? 0) + 1 };
 }
 
@@ -138,11 +148,13 @@ function validUntil({ validForMs }: CompiledTask, { succeededAt }: TaskRecord): 
   return validForMs === undefined ? undefined : after(succeededAt ?? new Date(0), validForMs);
 }
 
-function ofRecord(task: CompiledTask, record: TaskRecord, now: Date): TaskTrace {
+/** `isUsed`: time changes nothing about a success. */
+function ofRecord(task: CompiledTask, record: TaskRecord, now: Date, isUsed: boolean): TaskTrace {
   const { namespace, name, attempts, message: observed, identity } = record;
   const words = record.altered ? ofAltered(record) : wordsOf(task, record);
   const nextAttempt = words.state === "Retrying" ? record.nextAttempt : undefined;
-  const edge = words.state === "Succeeded" ? validUntil(task, record) : nextAttempt?.at;
+  const end = isUsed ? undefined : validUntil(task, record);
+  const edge = words.state === "Succeeded" ? end : nextAttempt?.at;
   return {
     task: task.name,
     begins: task.begins,
@@ -211,7 +223,7 @@ type Words = Pick<TaskTrace, "state" | "reason" | "message">;
 function ofNone(
   task: CompiledTask,
   situation: Situation,
-  { isNext, gatesMet }: TaskTurn,
+  { isNext, later, gatesMet }: TaskTurn,
 ): Omit<TaskTrace, "run"> {
   const own = { task: task.name, begins: task.begins };
   const needed = isNeeded(task, situation);
@@ -219,6 +231,12 @@ function ofNone(
   if (needed !== true) return { ...own, ...needed };
   const waiting = { ...own, state: "Waiting", reason: "TaskPending" } as const;
   if (!isNext) return { ...waiting, message: `task ${task.name} waits for the tasks before it` };
+  const beside = later.find(({ phase }) => phase === "Pending" || phase === "Running");
+  if (beside !== undefined)
+    return {
+      ...waiting,
+      message: `task ${task.name} waits for task ${beside.identity.task}, which has begun`,
+    };
   if (task.begins === "Last" && !gatesMet)
     return { ...waiting, message: `task ${task.name} waits for the gates` };
   return { ...own, state: "Due", reason: "TaskPending", message: `task ${task.name} has not begun` };

@@ -11,6 +11,7 @@ import { newOperation } from "../../../../src/operations/operation.ts";
 import { policyRow, sameRow } from "../../../../src/operations/rows.ts";
 import { at, cluster, DELETE, namespace, NOW } from "../../builders.ts";
 import {
+  begins,
   begun,
   FAILING,
   fleetWithTasks,
@@ -142,6 +143,39 @@ describe("a success counts", () => {
     );
   });
 
+  const two = (a: Partial<TaskSpec>, b: Partial<TaskSpec> = {}): PolicyObject =>
+    withTasks([task({ name: "a", ...a }), task({ name: "b", ...b })]);
+  /** The HookTask of each, where all before it have succeeded. */
+  const each = (policy: PolicyObject, ...ends: readonly Partial<TaskRecord>[]): TaskRecord[] =>
+    ends.reduce<TaskRecord[]>((all, over) => {
+      const before = reading(...all.map((record) => ({ ...record, ...succeeded })));
+      return [...all, ...begun(policy, over, { tasks: before })];
+    }, []);
+
+  test("however old it is, once a task after it has begun, beside which it does not begin again", () => {
+    const policy = two({ validFor: "1h" });
+    const old = { ...succeeded, succeededAt: at("-2h") };
+    const then = (b: Partial<TaskRecord>): unknown[] => {
+      const decision = judge(policy, { tasks: reading(...each(policy, old, b)) });
+      return [states(decision), decision.holds, begins(decision), decision.trace[0]?.changesAt];
+    };
+    const held = (state: string): unknown => [[[["Succeeded", state]]], true, [], undefined];
+    for (const phase of ["Pending", "Running", "Failed"] as const)
+      assert.deepEqual(then({ phase }), held(phase));
+    assert.deepEqual(then({ ...succeeded, altered: true }), held("Altered"));
+    assert.deepEqual(then(succeeded), [[[["Succeeded", "Succeeded"]]], false, [], at("+24h")]);
+    for (const b of [
+      { over: true },
+      { phase: "Cancelled" },
+      { ...succeeded, succeededAt: at("-25h") },
+    ] as const)
+      assert.deepEqual(then(b), [[[["Due", "Waiting"]]], true, ["a"], undefined]);
+    const [a, ...others] = each(policy, old, succeeded);
+    assert.ok(a);
+    const over = judge(policy, { tasks: reading({ ...a, over: true }, ...others) });
+    assert.deepEqual(begins(over), ["a"]);
+  });
+
   test("and the trace says until when", () => {
     const decision = of({ validFor: "2h" }, { succeededAt: at("-1h") });
     assert.deepEqual(decision.trace[0]?.changesAt, at("+1h"));
@@ -200,4 +234,20 @@ describe("a success counts", () => {
     assert.equal(holds({}, withTasks([task()], {}, { serviceAccountName: "other" })), true);
     assert.equal(holds({}, withTasks([task({ timeout: "3h", retries: 3 })])), false);
   });
+});
+
+test("no task begins beside a later one of its rule, although it is needed only now", () => {
+  const first = task({ name: "a", when: "'a' in cluster.metadata.labels", begins: "First" });
+  const policy = withTasks([first, task({ name: "b" })]);
+  const labelled = cluster({ labels: { a: "" } });
+  const then = (phase: TaskRecord["phase"]): Decision =>
+    judge(policy, {
+      cluster: labelled,
+      tasks: reading(...begun(policy, { phase, ...(phase === "Succeeded" && succeeded) })),
+    });
+  for (const phase of ["Pending", "Running"] as const) {
+    assert.deepEqual([states(then(phase)), begins(then(phase))], [[[["Waiting", phase]]], []]);
+    assert.match(then(phase).message, /task b (runs|is about to begin)/);
+  }
+  assert.deepEqual([states(then("Succeeded")), begins(then("Succeeded"))], [[[["Due", "Succeeded"]]], ["a"]]);
 });
