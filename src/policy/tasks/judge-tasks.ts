@@ -130,7 +130,8 @@ interface TaskTurn {
 function judgeTask({ task, latest, ...run }: Run, situation: Situation, turn: TaskTurn): TaskTrace {
   // Another run would repeat it beside what came after it, or see only what that has left.
   const isUsed = latest?.phase === "Succeeded" && !latest.over && turn.later.length > 0;
-  if (latest !== undefined && (run.counts || isUsed)) return ofRecord(task, latest, situation.now, isUsed);
+  if (latest !== undefined && (run.counts || isUsed))
+    return ofRecord(task, latest, situation.now, isUsed ? undefined : validUntil(task, latest));
   return { ...ofNone(task, situation, turn), run: (latest?.identity.run ?? 0) + 1 };
 }
 
@@ -148,12 +149,11 @@ function validUntil({ validForMs }: CompiledTask, { succeededAt }: TaskRecord): 
   return validForMs === undefined ? undefined : after(succeededAt ?? new Date(0), validForMs);
 }
 
-/** `isUsed`: time changes nothing about a success. */
-function ofRecord(task: CompiledTask, record: TaskRecord, now: Date, isUsed: boolean): TaskTrace {
+/** `end`: of a success. */
+function ofRecord(task: CompiledTask, record: TaskRecord, now: Date, end: Date | undefined): TaskTrace {
   const { namespace, name, attempts, message: observed, identity } = record;
   const words = record.altered ? ofAltered(record) : wordsOf(task, record);
   const nextAttempt = words.state === "Retrying" ? record.nextAttempt : undefined;
-  const end = isUsed ? undefined : validUntil(task, record);
   const edge = words.state === "Succeeded" ? end : nextAttempt?.at;
   return {
     task: task.name,

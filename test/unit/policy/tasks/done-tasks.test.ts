@@ -146,7 +146,7 @@ describe("a success counts", () => {
   const two = (a: Partial<TaskSpec>, b: Partial<TaskSpec> = {}): PolicyObject =>
     withTasks([task({ name: "a", ...a }), task({ name: "b", ...b })]);
   /** The HookTask of each, where all before it have succeeded. */
-  const each = (policy: PolicyObject, ...ends: readonly Partial<TaskRecord>[]): TaskRecord[] =>
+  const inTurn = (policy: PolicyObject, ...ends: readonly Partial<TaskRecord>[]): TaskRecord[] =>
     ends.reduce<TaskRecord[]>((all, over) => {
       const before = reading(...all.map((record) => ({ ...record, ...succeeded })));
       return [...all, ...begun(policy, over, { tasks: before })];
@@ -156,7 +156,7 @@ describe("a success counts", () => {
     const policy = two({ validFor: "1h" });
     const old = { ...succeeded, succeededAt: at("-2h") };
     const then = (b: Partial<TaskRecord>): unknown[] => {
-      const decision = judge(policy, { tasks: reading(...each(policy, old, b)) });
+      const decision = judge(policy, { tasks: reading(...inTurn(policy, old, b)) });
       return [states(decision), decision.holds, begins(decision), decision.trace[0]?.changesAt];
     };
     const held = (state: string): unknown => [[[["Succeeded", state]]], true, [], undefined];
@@ -170,7 +170,7 @@ describe("a success counts", () => {
       { ...succeeded, succeededAt: at("-25h") },
     ] as const)
       assert.deepEqual(then(b), [[[["Due", "Waiting"]]], true, ["a"], undefined]);
-    const [a, ...others] = each(policy, old, succeeded);
+    const [a, ...others] = inTurn(policy, old, succeeded);
     assert.ok(a);
     const over = judge(policy, { tasks: reading({ ...a, over: true }, ...others) });
     assert.deepEqual(begins(over), ["a"]);
