@@ -181,6 +181,8 @@ export class Confirmer {
     // Memory tells which objects their gates look at, so this comes before the reads of these objects.
     const unknown = first.policies.filter((policy) => !this.#isKnown(policy, before.known));
     if (unknown.length > 0) return this.#notInMemory(unknown);
+    if (rollouts?.hasAll(first.rollouts, first.at) === false)
+      return { ok: false, reason: "RolloutNotInMemory" };
     if (first.cluster.metadata.uid !== uid) return { ok: false, reason: "ClusterReplaced" };
     const others = await this.#othersOf(asked, first);
     const again = others.matter ? await this.#again(asked, others) : first;

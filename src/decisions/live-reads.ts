@@ -220,6 +220,7 @@ export class LiveReads {
     }
   }
 
+  /** What no query has asked for is not read, and not absent: a gate may have changed since its queries were known. */
   async objects(underWay: ConfirmationUnderWay, queries: readonly ObjectQuery[]): Promise<ObjectReader> {
     const unique = new Map(queries.map((query) => [JSON.stringify(query), query]));
     const read = await Promise.all(
@@ -235,7 +236,16 @@ export class LiveReads {
     const joined = new Map(
       [...byPlace].map(([place, parts]) => [place, join(parts.map(({ found }) => found))]),
     );
-    return { find: (kind, namespace) => joined.get(placeOf(kind, namespace)) ?? NOT_READ };
+    const asked = new Set(
+      queries.map(({ kind, namespace, name = "" }) => `${placeOf(kind, namespace)} ${name}`),
+    );
+    const find: ObjectReader["find"] = (kind, namespace, look) => {
+      const place = placeOf(kind, namespace);
+      const isAsked =
+        look === undefined || asked.has(`${place} `) || asked.has(`${place} ${look.name ?? ""}`);
+      return (isAsked ? joined.get(place) : undefined) ?? NOT_READ;
+    };
+    return { find };
   }
 
   /** A failed read affects the gates that look at these objects, and no policy that proceeds without them. */

@@ -46,6 +46,8 @@ export const OBJECTS_NOT_LOADED = "ObjectsNotLoaded";
 export interface ObjectLook {
   /** Whether the object counts for the gate. */
   readonly wants: (metadata: ObjectMeta) => boolean;
+  /** Of the one object that it wants; `undefined`: of any name. */
+  readonly name: string | undefined;
   /** Whether it reads more than their metadata. */
   readonly whole: boolean;
   /** As the gate names it. */

@@ -232,6 +232,7 @@ function look(gate: CompiledObjectGate, name: string | undefined, world: World):
   if (isResult(place)) return place;
   const found = findObjects(world, gate.kind, place.namespaces, {
     wants: wanting(gate, name),
+    name,
     whole: gate.whole,
     namespace: gate.namespace,
     missesInNamespaces: gate.selectsNamespaces && provesByMissing(gate.count),

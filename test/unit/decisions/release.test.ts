@@ -5,8 +5,9 @@
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { HookRolloutSpec } from "../../../src/api/hook-policy.ts";
+import type { HookRolloutSpec, ObjectGateSpec } from "../../../src/api/hook-policy.ts";
 import type { Cluster, ObjectMeta } from "../../../src/api/meta.ts";
+import type { LiveReader } from "../../../src/decisions/live-reads.ts";
 import { claimOf, NOW, readyStatus } from "../rollouts/fixtures.ts";
 import { policyList, storeWith } from "../memory/fixtures.ts";
 import {
@@ -46,7 +47,8 @@ interface Lab {
   /** The ClusterHookPolicies in the API server, none of which memory has. */
   readonly policies: ObjectMeta[];
   /** What the reads of a confirmation show. */
-  readonly seen: { cluster: Cluster };
+  readonly seen: { cluster: Cluster; objects: LiveReader["objects"] };
+  readonly confirm: () => Promise<string>;
   /** The reason, "go" for a release. `meanwhile` happens after policies and rollouts were listed. */
   readonly release: (meanwhile?: () => void) => Promise<string>;
 }
@@ -54,20 +56,22 @@ interface Lab {
 /** The only slot of the rollout is taken, by another replica, which this one's memory does not know yet. */
 function lab(spec: Partial<HookRolloutSpec> = {}): Lab {
   const replica = replicaOf({ specs: { upgrades: spec }, clusters: [A, B] });
-  const seen = { cluster: A };
   const { api, rollouts } = replica;
   claimForB(replica);
   const policies: ObjectMeta[] = [];
   const { store } = storeWith({ policies: [], clusters: [A, B], namespaces: [replica.namespace] });
+  const seen: Lab["seen"] = { cluster: A, objects: readerOf([]).objects };
   const reader = readerOf([], {
     policies: async (kind) => policyList(kind === "ClusterHookPolicy" ? [...policies] : [], api.version),
     rollouts: async () => await api.rollouts(),
     cluster: async () => seen.cluster,
     namespace: async () => replica.namespace,
+    objects: async (query) => await seen.objects(query),
   });
-  const confirmer = testConfirmer({ store, reader, now: () => NOW });
+  const confirmer = testConfirmer({ store, reader, rollouts, now: () => NOW });
   const tasks = { begin: async () => [], storeAll: async () => true };
   const releases = decisionsBy({ confirmer, rollouts, tasks });
+  const confirm = async (): Promise<string> => reasonOf(await releases.confirm(requestOf(A)));
   const members = api.members.bind(api);
   const release = async (meanwhile = (): void => undefined): Promise<string> => {
     let once: (() => void) | undefined = meanwhile;
@@ -78,9 +82,9 @@ function lab(spec: Partial<HookRolloutSpec> = {}): Lab {
     };
     const fromMemory = ask(replica, A);
     if (fromMemory !== "go") return fromMemory;
-    return reasonOf(await releases.confirm(requestOf(A)));
+    return await confirm();
   };
-  return { replica, policies, seen, release };
+  return { replica, policies, seen, confirm, release };
 }
 
 function claimForB({ api }: Replica): void {
@@ -231,4 +235,78 @@ test("slots may take what is left of the time for the call, and no longer", asyn
   await release();
   const [budgetMs = Infinity] = mock.calls.map(({ arguments: given }) => given[3]);
   assert.ok(budgetMs > 0 && budgetMs <= 9000, `${budgetMs} ms`);
+});
+
+describe("what is absent for the gate of a stage was looked for in the reads of this confirmation:", () => {
+  const spec = (object: Partial<ObjectGateSpec>): Pick<HookRolloutSpec, "stages"> => {
+    const gate = { apiVersion: "v1", kind: "ConfigMap", absent: true, ...object } as const;
+    return { stages: [{ name: "all", until: [{ name: "no-freeze", object: gate }] }] };
+  };
+  const running = [claimOf("a", { claimedAt: NOW.toISOString(), renewedAt: NOW.toISOString() })];
+
+  /** A has its slot, and the ConfigMap is there all the time. */
+  function claimed(given: Pick<HookRolloutSpec, "stages">, present: string) {
+    const made = lab(given);
+    const { replica, seen } = made;
+    replica.load("upgrades", given, 1, readyStatus({ running }));
+    const edit = (): void => {
+      const { metadata, ...object } = stored(replica);
+      replica.api.put({
+        ...object,
+        metadata: { ...metadata, generation: 2 },
+        spec: { ...object.spec, ...spec({ name: present }) },
+        status: readyStatus({ observedGeneration: 2, running }),
+      });
+    };
+    const learn = (): void => replica.rollouts.rolloutChanged("upgrades", stored(replica));
+    const asked: (string | undefined)[] = [];
+    const during = (meanwhile: () => void): void => {
+      seen.objects = async ({ name }) => {
+        asked.push(name);
+        meanwhile();
+        const metadata = { name: present, namespace: "fleet", uid: present, resourceVersion: "5" };
+        return { ok: true, namespaced: true, objects: name === present ? [{ metadata }] : [] };
+      };
+    };
+    return { ...made, edit, learn, asked, during };
+  }
+
+  test("the slot is renewed when nothing changes", async () => {
+    const { confirm, asked, during } = claimed(spec({ name: "freeze-q3" }), "freeze-q4");
+    during(() => undefined);
+    assert.equal(await confirm(), "go");
+    assert.deepEqual(asked, ["freeze-q3"]);
+  });
+
+  test("the gate was edited before the call, and memory learns it during the reads", async () => {
+    const { confirm, asked, edit, learn, during } = claimed(spec({ name: "freeze-q3" }), "freeze-q4");
+    edit();
+    during(learn);
+    assert.equal(await confirm(), "RolloutNotInMemory");
+    assert.deepEqual(asked, []);
+    learn();
+    assert.equal(await confirm(), "GateOpen");
+    assert.deepEqual(asked, ["freeze-q4"]);
+  });
+
+  test("the gate is edited during the reads, and memory learns it at once", async () => {
+    const { confirm, asked, edit, learn, during } = claimed(spec({ name: "freeze-q3" }), "freeze-q4");
+    during(() => {
+      edit();
+      learn();
+    });
+    assert.equal(await confirm(), "GateOpen");
+    assert.deepEqual(asked, ["freeze-q3"]);
+  });
+
+  test("the name depends on the Cluster's status, which changes during the reads", async () => {
+    const nameExpression = "'freeze-' + cluster.status.phase.lowerAscii()";
+    const { confirm, asked, seen, during } = claimed(spec({ nameExpression }), "freeze-failed");
+    const inPhase = (phase: string): Cluster =>
+      waitingCluster("a", { status: { conditions: [], initialization: {}, phase } });
+    seen.cluster = inPhase("Provisioned");
+    during(() => (seen.cluster = inPhase("Failed")));
+    assert.equal(await confirm(), "GateOpen");
+    assert.deepEqual(asked, ["freeze-provisioned"]);
+  });
 });
