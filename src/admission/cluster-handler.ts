@@ -61,8 +61,12 @@ export interface ClusterAdmissionDeps {
 
 /** Parsing a larger body takes a millisecond and more. A review of an update has the Cluster twice: one of 45 KiB never waits. */
 const LARGE_BYTES = 100 * 1024;
-/** A watch reports a policy some milliseconds after the API server has stored it; a Cluster may follow at once. */
-const BEHIND: ReadonlySet<string | undefined> = new Set(["PolicyNotInMemory", "PoliciesChanging"]);
+/** A watch reports what can hold some milliseconds after the API server has stored it; a Cluster may follow at once. */
+const BEHIND: ReadonlySet<string | undefined> = new Set([
+  "PolicyNotInMemory",
+  "PoliciesChanging",
+  "RolloutNotInMemory",
+]);
 const PAUSES_MS = [50, 200, 500];
 /** For the whole review, from its arrival: the webhook times out after 5 s, and its user would not learn why. */
 const WITHIN_MS = 4500;

@@ -119,6 +119,8 @@ export class Decisions {
     const snapshot = rollouts.snapshot(request.call.hook);
     const confirmation = await confirmer.confirm(request, { rollouts: snapshot });
     if (!confirmation.ok) return confirmation;
+    // Memory has the slots that count here, and a write of them leaves the generation as it is.
+    if (snapshot?.isPresent() === false) return { ok: false, reason: "RolloutNotInMemory" };
     return { ok: true, decision: rollouts.withoutSlot(request, confirmation.decision) };
   }
 

@@ -55,6 +55,13 @@ export class RolloutSnapshot {
     return this.#live.values().every((metadata) => isSame(metadata, this.#known(metadata.name)));
   }
 
+  /** Whether memory has these very copies of them, with the slots of that moment. */
+  isPresent(): boolean {
+    return this.#live
+      .values()
+      .every((each) => each.resourceVersion === this.#known(each.name)?.resourceVersion);
+  }
+
   /** Whether the rollout, as it was read later, has not been written since the moment of the snapshot. */
   isUnchanged(metadata: ObjectMeta): boolean {
     return (compareResourceVersions(metadata.resourceVersion, this.#at) ?? 1) <= 0;

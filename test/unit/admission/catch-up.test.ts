@@ -32,10 +32,10 @@ const always = (reason: string, ms?: number): Attempts =>
     ms,
   );
 
-test("it is decided again until memory has every policy, also one that has just changed", async () => {
-  const { decide, count } = attempts(["PoliciesChanging", "PolicyNotInMemory"]);
+test("it is decided again until memory has every policy and rollout, also one that has just changed", async () => {
+  const { decide, count } = attempts(["PoliciesChanging", "PolicyNotInMemory", "RolloutNotInMemory"]);
   assert.equal(await caughtUp(performance.now(), decide), ALLOWED);
-  assert.equal(count(), 3);
+  assert.equal(count(), 4);
 });
 
 test("the last answer counts when memory does not catch up", async () => {

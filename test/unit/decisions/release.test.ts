@@ -49,6 +49,8 @@ interface Lab {
   /** What the reads of a confirmation show. */
   readonly seen: { cluster: Cluster; objects: LiveReader["objects"] };
   readonly confirm: () => Promise<string>;
+  /** Of a deletion of A in the foreground. */
+  readonly review: () => Promise<string>;
   /** The reason, "go" for a release. `meanwhile` happens after policies and rollouts were listed. */
   readonly release: (meanwhile?: () => void) => Promise<string>;
 }
@@ -72,6 +74,15 @@ function lab(spec: Partial<HookRolloutSpec> = {}): Lab {
   const tasks = { begin: async () => [], storeAll: async () => true };
   const releases = decisionsBy({ confirmer, rollouts, tasks });
   const confirm = async (): Promise<string> => reasonOf(await releases.confirm(requestOf(A)));
+  const review = async (): Promise<string> =>
+    reasonOf(
+      await releases.confirmRequest({
+        call: { hook: "BeforeClusterDelete" },
+        cluster: { ...A, metadata: { ...A.metadata, deletionTimestamp: NOW.toISOString() } },
+        admission: true,
+        cascade: "Foreground",
+      }),
+    );
   const members = api.members.bind(api);
   const release = async (meanwhile = (): void => undefined): Promise<string> => {
     let once: (() => void) | undefined = meanwhile;
@@ -84,7 +95,7 @@ function lab(spec: Partial<HookRolloutSpec> = {}): Lab {
     if (fromMemory !== "go") return fromMemory;
     return await confirm();
   };
-  return { replica, policies, seen, confirm, release };
+  return { replica, policies, seen, confirm, review, release };
 }
 
 function claimForB({ api }: Replica): void {
@@ -308,5 +319,42 @@ describe("what is absent for the gate of a stage was looked for in the reads of 
     during(() => (seen.cluster = inPhase("Failed")));
     assert.equal(await confirm(), "GateOpen");
     assert.deepEqual(asked, ["freeze-provisioned"]);
+  });
+});
+
+describe("a deletion in the foreground", () => {
+  const deletions = { operation: "Delete" } as const;
+  const slot = claimOf("a", { target: "", claimedAt: NOW.toISOString(), renewedAt: NOW.toISOString() });
+
+  function withSlot(): Lab {
+    const made = lab(deletions);
+    made.replica.load("upgrades", deletions, 1, readyStatus({ running: [slot] }));
+    return made;
+  }
+
+  test("passes with its slot", async () => {
+    assert.equal(await withSlot().review(), "go");
+  });
+
+  test("is refused by a slot that only memory has: another Cluster has it by now", async () => {
+    const { replica, review } = withSlot();
+    claimForB(replica);
+    assert.equal(await review(), "RolloutNotInMemory");
+    replica.rollouts.rolloutChanged("upgrades", stored(replica));
+    assert.equal(await review(), "NotItsTurn");
+  });
+
+  test("is refused by a slot that it has had only since the reads", async () => {
+    const { replica, review } = withSlot();
+    const { api, rollouts } = replica;
+    giveBack(replica);
+    const list = api.rollouts.bind(api);
+    api.rollouts = async () => {
+      const read = await list();
+      const { status: _, ...object } = stored(replica);
+      rollouts.rolloutChanged("upgrades", api.put({ ...object, status: readyStatus({ running: [slot] }) }));
+      return read;
+    };
+    assert.equal(await review(), "RolloutNotInMemory");
   });
 });
