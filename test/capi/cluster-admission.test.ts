@@ -4,18 +4,20 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
-import { objectsOf, isRefused } from "../controlplane/client.ts";
+import { type KubeObject, objectsOf, type Ref, isRefused } from "../controlplane/client.ts";
 import { clusterWebhook } from "../controlplane/cluster-webhook.ts";
 import { clusterRef, createCluster, isGone, NEXT_VERSION, provision } from "../controlplane/lab.ts";
 import {
   APPROVED,
   applyPolicy,
   approvalRule,
+  inSeconds,
   policyRow,
   policyIsReady,
   policyRef,
   storeRollout,
 } from "../controlplane/policies.ts";
+import { BACKUPS, defineBackups } from "../controlplane/velero.ts";
 import type { Outcome } from "../unit/cli/program.ts";
 import { hookpolicy } from "../unit/cli/resident.ts";
 import { Recipe, untyped } from "./recipe-fleet.ts";
@@ -25,6 +27,7 @@ import { EVERY_CALL, isCreated, startFleet } from "./fleet.ts";
 const PAGE = readFileSync(join(import.meta.dirname, "../../docs/admission.md"), "utf8");
 /** Of the page. */
 const [TEAM, NAME] = ["team-a", "prod-1"];
+const CLUSTERS = "clusters.cluster.x-k8s.io";
 
 const fleet = await startFleet({ operator: { flags: EVERY_CALL } });
 const { cp, operator } = fleet;
@@ -154,6 +157,63 @@ describe("a Cluster whose rules speak at admission", () => {
       "--wait=false",
     );
     await isGone(cp, cluster);
+  });
+
+  async function deletionIsRefused({ namespace, name }: Ref): Promise<boolean> {
+    const tried = cp.kubectl("delete", CLUSTERS, "-n", namespace ?? "", name, "--dry-run=server");
+    return await isRefused(tried, /gate backed-up waits for .*Backup/);
+  }
+
+  /** By a deletion that comes at least a second after the backup. */
+  async function deletedAfter(backedUpAt: string, cluster: Ref): Promise<void> {
+    await cp.waitFor(
+      "the backup to be seen",
+      async () => inSeconds(-2) > backedUpAt && !(await deletionIsRefused(cluster)),
+    );
+    await cp.kubectl("delete", CLUSTERS, "-n", cluster.namespace ?? "", cluster.name, "--wait=false");
+    await isGone(cp, cluster);
+  }
+
+  test("is deleted once the recipe's backup of it is completed, which began after its creation", async () => {
+    await defineBackups(cp);
+    const page = new Recipe(cp, "backup-before-delete");
+    await page.apply("name: backup-before-delete");
+    const cluster = await page.running();
+    await page.shows("kubectl delete clusters");
+    await page.apply("kind: Backup\nmetadata");
+    const backup = { ...BACKUPS, name: `final.${page.namespace}.${cluster.name}` };
+    const [now, hourAgo, dayAgo] = [inSeconds(0), inSeconds(-3600), inSeconds(-25 * 3600)];
+    for (const status of [
+      { phase: "InProgress" },
+      { phase: "PartiallyFailed", startTimestamp: now, completionTimestamp: now },
+      { phase: "Completed", completionTimestamp: dayAgo },
+      // Of an earlier Cluster with the same name.
+      { startTimestamp: hourAgo, completionTimestamp: now },
+    ]) {
+      await cp.patch(backup, { status });
+      assert.ok(await deletionIsRefused(cluster), JSON.stringify(status));
+    }
+    await cp.patch(backup, { status: { startTimestamp: now } });
+    await deletedAfter(now, cluster);
+  });
+
+  test("is deleted once a backup by a schedule has it", async () => {
+    const page = new Recipe(cp, "backup-before-delete", { namespace: "scheduled" });
+    const cluster = await page.running();
+    const now = inSeconds(0);
+    const backup = (name: string, includedNamespaces: readonly string[]): KubeObject => ({
+      apiVersion: BACKUPS.apiVersion,
+      kind: BACKUPS.kind,
+      metadata: { namespace: "velero", name, labels: { "velero.io/schedule-name": "daily" } },
+      spec: { includedNamespaces },
+      status: { phase: "Completed", startTimestamp: now, completionTimestamp: now },
+    });
+    // The grant stands in the page's first block, which the test before applies.
+    await page.apply("name: scheduled-backup-before-delete");
+    await cp.apply(backup("daily-1", ["elsewhere"]));
+    assert.ok(await deletionIsRefused(cluster));
+    await cp.apply(backup("daily-2", ["elsewhere", page.namespace]));
+    await deletedAfter(now, cluster);
   });
 
   test("is deleted in the foreground or with orphans only if no hook would hold it, also where its Namespace opts out", async () => {
