@@ -160,8 +160,10 @@ describe("a Cluster whose rules speak at admission", () => {
   });
 
   async function deletionIsRefused({ namespace, name }: Ref): Promise<boolean> {
-    const tried = cp.kubectl("delete", CLUSTERS, "-n", namespace ?? "", name, "--dry-run=server");
-    return await isRefused(tried, /gate backed-up waits for .*Backup/);
+    return await isRefused(
+      cp.kubectl("delete", CLUSTERS, "-n", namespace ?? "", name, "--dry-run=server"),
+      /gate backed-up waits for .*Backup/,
+    );
   }
 
   /** By a deletion that comes at least a second after the backup. */
