@@ -125,16 +125,25 @@ function compileValue(value: unknown, path: string): Render | undefined {
   };
 }
 
+/** There a container expands `$(NAME)`, such as the name of a Secret's variable, and makes `$$` one `$`. */
+const ENV_VALUE = /(?:^|\.)env\[\d+\]\.value$/;
+
 function compileText(text: string, path: string): Render {
   const parsed = parseText(text);
   const parts = parsed.ok ? parsed.parts : [];
   const use = useIn(parts);
+  const isExpanded = ENV_VALUE.test(path);
+  // A single $ at the end would begin a name with what follows.
+  const written = (part: string): string =>
+    isExpanded ? part.replace(/\$+$/, (end) => end + "$".repeat(end.length % 2)) : part;
+  const escaped = (result: unknown): unknown =>
+    isExpanded && typeof result === "string" ? result.replaceAll("$", () => "$$") : result;
   const compiled = parts.map((part) =>
-    typeof part === "string" ? part : expressionOrBroken(part.source, use),
+    typeof part === "string" ? written(part) : expressionOrBroken(part.source, use),
   );
   return ({ variables, isWhole }) => {
     const results = compiled.map((part) =>
-      typeof part === "string" ? part : valueOf(part, variables, path),
+      typeof part === "string" ? part : escaped(valueOf(part, variables, path)),
     );
     if (isWhole && results.includes(null)) throw new Unrenderable(`${path}: the expression gives null`);
     return use === "value" ? results[0] : results.join("");

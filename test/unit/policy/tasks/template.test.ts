@@ -75,6 +75,29 @@ describe("an expression", () => {
   });
 });
 
+describe("in the value of env, of which a container expands $(NAME) and makes $$ one $,", () => {
+  const owned = cluster({ annotations: { owner: "$(URL)", price: "(URL) $5" } });
+  const results: Readonly<Record<string, unknown>> = {
+    "<< cluster.metadata.annotations.owner >>": "$$(URL)",
+    "by << cluster.metadata.annotations.owner >>, $(DATE)": "by $$(URL), $(DATE)",
+    "$<< cluster.metadata.annotations.owner >>": "$$$$(URL)",
+    "$<< cluster.metadata.annotations.price >>": "$$(URL) $$5",
+    "$$<< cluster.metadata.annotations.price >>": "$$(URL) $$5",
+    "<< size(cluster.metadata.name) >>": 6,
+    "$(URL) and $": "$(URL) and $",
+  };
+  for (const [value, expected] of Object.entries(results))
+    test(`${value} gives ${JSON.stringify(expected)}`, () => {
+      const containers = (text: unknown): Fields => ({ containers: [{ env: [{ name: "A", value: text }] }] });
+      assert.deepEqual(render(containers(value), owned), { ok: true, value: containers(expected) });
+    });
+
+  test("and nowhere else", () => {
+    const rendered = render({ env: { value: "<< cluster.metadata.annotations.owner >>" } }, owned);
+    assert.deepEqual(rendered, { ok: true, value: { env: { value: "$(URL)" } } });
+  });
+});
+
 test("a template without expressions is what was written, and no copy of it", () => {
   const template = { a: [{ b: null }], c: "d" };
   const rendered = render(template);
