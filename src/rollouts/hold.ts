@@ -41,14 +41,16 @@ interface OverrideSituation extends Pick<Situation, "now"> {
 export function closedFor(
   rollout: CompiledRollout,
   status: HookRolloutStatus | undefined,
-  candidate: Pick<Candidate, "stage" | "target">,
+  candidate: Pick<Candidate, "target"> & Partial<Pick<Candidate, "stage">> & Pick<Member, "unknown">,
   situation: Situation,
 ): Hold | undefined {
-  const refusal = claimRefusal(rollout, status, candidate, situation.now);
-  if (refusal === undefined) return gateHold(rollout, candidate.stage, situation);
+  const { stage, unknown, target } = candidate;
+  if (unknown !== undefined) return holdOf(rollout, { reason: unknown });
+  const refusal = claimRefusal(rollout, status, { stage, target }, situation.now);
+  if (refusal === undefined) return gateHold(rollout, stage, situation);
   const soaksUntil =
     refusal.reason === "StageClosed"
-      ? soakEnd(rollout, status, { stage: refusal.stage, target: candidate.target }, situation.now)
+      ? soakEnd(rollout, status, { stage: refusal.stage, target }, situation.now)
       : undefined;
   return { ...holdOf(rollout, refusal), ...(soaksUntil !== undefined && { soaksUntil }) };
 }
@@ -64,14 +66,6 @@ function gateHold(
   const { gate, wanted, ...problem } = unmet;
   const hold = holdOf(rollout, { reason: "GateOpen", stage: stage?.name });
   return { ...hold, wanted: `gate ${gate} waits for ${wanted}`, ...problem };
-}
-
-/** `undefined`: it is known in which stage the Cluster is. */
-export function holdOfUnknown(
-  rollout: CompiledRollout,
-  { unknown }: Pick<Member, "unknown">,
-): Hold | undefined {
-  return unknown && holdOf(rollout, { reason: unknown });
 }
 
 export function holdOf(

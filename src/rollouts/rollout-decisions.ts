@@ -24,14 +24,14 @@ import {
   withoutLastTasks,
 } from "../policy/decision.ts";
 import { asksMidway, isBegun, ownClaim } from "./claim.ts";
-import { closedFor, type Hold, holdOf, holdOfUnknown, holdText, liftingOverride } from "./hold.ts";
-import { type Member, memberOf, readsNamespaceLabels, targetOf } from "./member.ts";
+import { closedFor, type Hold, holdOf, holdText, liftingOverride } from "./hold.ts";
+import { memberOf, readsNamespaceLabels, targetOf } from "./member.ts";
 import { operationOf } from "../operations/beginnings.ts";
 import { type CompiledStage, compileRollout } from "./rollout.ts";
 import { clockProblem } from "../lib/clock-skew.ts";
 import type { RolloutApi } from "./rollout-api.ts";
 import { type ClaimTerms, RolloutClaims } from "./rollout-claims.ts";
-import { RolloutEntry, type RolloutWorld } from "./rollout-entry.ts";
+import { type Place, RolloutEntry, type RolloutWorld } from "./rollout-entry.ts";
 import { RolloutSnapshot } from "./rollout-snapshot.ts";
 import { mayReplace } from "../views/versions.ts";
 import { stubRollout } from "../memory/stored-views.ts";
@@ -146,8 +146,9 @@ export class Rollouts {
 
   /** Whether a rollout that selects the Cluster has no slot for it, as memory knows. */
   lacksSlot(cluster: Cluster, hook: HookName): boolean {
-    const places = this.#placesOf(hook, this.#options.decider.worldOf(cluster), this.#options.now());
-    return places.some(({ isIn }) => !isIn);
+    const now = this.#options.now();
+    const places = this.#placesOf(hook, this.#options.decider.worldOf(cluster), now);
+    return places.some(({ entry }) => !hasSlot(entry, cluster, now));
   }
 
   /**
@@ -160,26 +161,16 @@ export class Rollouts {
     const { world, since } = given.basis;
     const decision = this.#withOverridden(request, given);
     const now = this.#options.now();
-    for (const { entry, place, isIn } of this.#placesOf(call.hook, world, now)) {
-      const closed = closedSince(entry, place, { world, call, now, since: since ?? now });
+    for (const place of this.#placesOf(call.hook, world, now)) {
+      const closed = closedSince(place, { world, call, now, since: since ?? now });
       if (closed !== undefined) return held(decision, closed);
-      if (!isIn)
-        return held(decision, holdOf(entry.rollout, { reason: "NotItsTurn", stage: place.stage?.name }));
+      if (!hasSlot(place.entry, world.cluster, now)) return held(decision, holdIn(place, "NotItsTurn"));
     }
     return decision;
   }
 
-  /** The places of the Cluster in the rollouts that select it, without those whose operation has begun. */
-  #placesOf(hook: HookName, world: Pick<World, "cluster" | "namespace" | "overrides">, now: Date) {
-    const { cluster, namespace } = world;
-    return this.#holding(hook, world, now).flatMap((entry) => {
-      const { rollout } = entry;
-      const member = memberOf(rollout, cluster, namespace);
-      const target = targetOf(rollout.operation, cluster);
-      if (member === undefined || isBegun(entry, { ...member, target }, this.#options.served)) return [];
-      const place = { ...member, target };
-      return [{ entry, place, isIn: hasSlot(entry, cluster, now) }];
-    });
+  #placesOf(hook: HookName, world: LiveWorld, now: Date): readonly Place[] {
+    return this.#holding(hook, world, now).flatMap((entry) => livePlaceOf(entry, world) ?? []);
   }
 
   /** Those that an override lifts for an operation that proceeds; not those in which the Cluster has a slot all the same. */
@@ -280,39 +271,30 @@ export class Rollouts {
     const { now, served } = this.#options;
     const { cluster } = world;
     if (cluster.tooLarge === true) return holdOf(rollout, { reason: "TooLarge" });
-    const member = entry.member(cluster);
-    const target = targetOf(rollout.operation, cluster);
-    if (member === undefined || isBegun(entry, { ...member, target }, served)) return undefined;
-    const unknown = holdOfUnknown(rollout, member);
-    if (unknown !== undefined) return member.unknown === "NamespaceUnknown" ? soon(unknown) : unknown;
-    const { uid } = cluster.metadata;
+    const place = entry.placeOf(cluster, entry.member(cluster));
+    if (place === undefined) return undefined;
     // Also before its stage opens, so that the order decides about the first slots, not who calls first.
-    if (entry.asked(uid)) this.#options.enqueue(rollout.name);
-    const situation = { world, call, now: now() };
-    const closed = closedFor(rollout, status, { stage: member.stage, target }, situation);
-    if (closed !== undefined) return closed;
+    if (place.unknown === undefined && entry.asked(cluster.metadata.uid)) this.#options.enqueue(rollout.name);
+    const closed = closedFor(rollout, status, place, { world, call, now: now() });
+    if (closed !== undefined) return closed.reason === "NamespaceUnknown" ? soon(closed) : closed;
     if (hasSlot(entry, cluster, now()) || isAwaited(hook, cluster, served)) return undefined;
-    return soon(holdOf(rollout, { reason: "NotItsTurn", stage: member.stage?.name }));
+    return soon(holdIn(place, "NotItsTurn"));
   }
 
   /** `entries`: nothing else holds the Cluster in any of them. */
   #withoutTurn(entries: readonly RolloutEntry[], cluster: Cluster): Hold | undefined {
-    const { now, served } = this.#options;
-    const { uid } = cluster.metadata;
-    const waiting: { readonly entry: RolloutEntry; readonly member: Member }[] = [];
+    const waiting: Place[] = [];
     for (const entry of entries) {
-      const member = entry.member(cluster);
-      const target = targetOf(entry.rollout.operation, cluster);
-      if (member === undefined || isBegun(entry, { ...member, target }, served)) continue;
-      if (hasSlot(entry, cluster, now())) continue;
+      const place = entry.placeOf(cluster, entry.member(cluster));
+      if (place === undefined || hasSlot(entry, cluster, this.#options.now())) continue;
       // Until it is its turn in one rollout, it is not in those that follow by name.
-      if (waiting.length === 0) entry.opened(uid);
-      if (!hasTurn(entry, uid)) waiting.push({ entry, member });
+      if (waiting.length === 0) entry.opened(cluster.metadata.uid);
+      if (!hasTurn(place)) waiting.push(place);
     }
     const [first] = waiting;
     // If the first has a slot for it, it waits for one of another rollout.
-    const found = waiting.find(({ entry, member }) => !entry.hasRoom(member)) ?? first;
-    return found && holdOf(found.entry.rollout, { reason: "NoFreeSlot", stage: found.member.stage?.name });
+    const found = waiting.find((place) => !place.entry.hasRoom(place)) ?? first;
+    return found && holdIn(found, "NoFreeSlot");
   }
 
   /** `undefined`: the Cluster may begin. */
@@ -333,22 +315,18 @@ export class Rollouts {
   }
 
   #refusal(entry: RolloutEntry, situation: ClaimSituation): Hold | undefined {
-    const { rollout } = entry;
-    const { cluster, namespace } = situation.world;
-    const { served } = this.#options;
-    const member = memberOf(rollout, cluster, namespace);
-    const target = targetOf(rollout.operation, cluster);
-    if (member === undefined || isBegun(entry, { ...member, target }, served)) return undefined;
-    const { stage } = member;
+    const { cluster } = situation.world;
+    const place = livePlaceOf(entry, situation.world);
+    if (place === undefined) return undefined;
     // Only a Cluster that shows that it waits gets a slot, or else a caller could use up all slots.
-    if (!isAwaited(situation.call.hook, cluster, served))
-      return soon(holdOf(rollout, { reason: "NotItsTurn", stage: stage?.name }));
-    const closed = closedSince(entry, { ...member, target }, situation);
+    if (!isAwaited(situation.call.hook, cluster, this.#options.served))
+      return soon(holdIn(place, "NotItsTurn"));
+    const closed = closedSince(place, situation);
     if (closed !== undefined) return closed;
     // A claim that ended during the reads leaves its slot to the Cluster whose turn it is. A Cluster that memory does not
     // have yet has no turn.
-    if (hasSlot(entry, cluster, situation.now) || hasTurn(entry, cluster.metadata.uid)) return undefined;
-    return soon(holdOf(rollout, { reason: "NoFreeSlot", stage: stage?.name }));
+    if (hasSlot(entry, cluster, situation.now) || hasTurn(place)) return undefined;
+    return soon(holdIn(place, "NoFreeSlot"));
   }
 
   async #takeFrom(
@@ -426,16 +404,15 @@ interface ClaimSituation extends LiveSituation {
   readonly forTasks: boolean;
 }
 
+function livePlaceOf(entry: RolloutEntry, { cluster, namespace }: LiveWorld): Place | undefined {
+  return entry.placeOf(cluster, memberOf(entry.rollout, cluster, namespace));
+}
+
 /** When the reads began, too: a window may have opened since, and what was read may have changed. */
-function closedSince(
-  { rollout, status }: Pick<RolloutEntry, "rollout" | "status">,
-  { stage, unknown, target }: Pick<Member, "stage" | "unknown"> & { readonly target: string },
-  situation: LiveSituation,
-): Hold | undefined {
-  if (unknown !== undefined) return holdOfUnknown(rollout, { unknown });
-  const candidate = { stage, target };
+function closedSince(place: Place, situation: LiveSituation): Hold | undefined {
+  const { rollout, status } = place.entry;
   const [before, now] = [situation.since, situation.now].map((at) =>
-    closedFor(rollout, status, candidate, { ...situation, now: at }),
+    closedFor(rollout, status, place, { ...situation, now: at }),
   );
   return before ?? now;
 }
@@ -446,9 +423,14 @@ function hasSlot({ rollout, status }: RolloutEntry, cluster: Cluster, now: Date)
   return ownClaim({ rollout, status, now }, { metadata, target }) !== undefined;
 }
 
-function hasTurn(entry: RolloutEntry, uid: string): boolean {
+function hasTurn({ entry, metadata }: Place): boolean {
   entry.refresh();
-  return entry.queue.mayBegin(uid);
+  return entry.queue.mayBegin(metadata.uid);
+}
+
+/** Only for want of a slot. */
+function holdIn({ entry, stage }: Place, reason: "NotItsTurn" | "NoFreeSlot"): Hold {
+  return holdOf(entry.rollout, { reason, stage: stage?.name });
 }
 
 function held(released: Decision, hold: Hold): Decision {

@@ -41,7 +41,7 @@ import {
   whoBegins,
 } from "./claim.ts";
 import { type Health, healthOf } from "./health.ts";
-import { closedFor, type Hold, holdOf, holdOfUnknown, holdText, liftingOverride } from "./hold.ts";
+import { closedFor, type Hold, holdOf, holdText, liftingOverride } from "./hold.ts";
 import { type Member, memberOf, readsNamespaceLabels, targetOf } from "./member.ts";
 import { BEGINS } from "../operations/beginnings.ts";
 import { type CompiledRollout, type CompiledStage, compileRollout } from "./rollout.ts";
@@ -95,6 +95,12 @@ interface RememberedCluster {
   health?: Health;
 }
 
+/** A Cluster that the rollout selects, whose operation has not begun. */
+export interface Place extends Member {
+  readonly entry: RolloutEntry;
+  readonly target: string;
+}
+
 /** The queue is sorted again after twenty times as long as sorting takes. */
 const REFRESH_SHARE = 20;
 /** And after this long at the earliest, if nothing but the time has changed. */
@@ -133,8 +139,10 @@ export class RolloutEntry {
   }
 
   set(object: HookRollout): void {
+    const { now, nowMs } = this.#world;
     const isSame = isSameSpec(this.object, object);
-    this.#noteUnused(object.status);
+    // By every replica, because any replica may be called next.
+    for (const { uid } of leftUnused(this.status, object.status, now())) this.queue.leftUnused(uid, nowMs());
     this.object = object;
     this.#refreshedAt = -Infinity;
     this.#hasChanged = true;
@@ -143,12 +151,6 @@ export class RolloutEntry {
     this.#inUse = undefined;
     this.rollout = this.#compile(object);
     this.#members = new WeakMap();
-  }
-
-  /** Every replica notes which Clusters left their slot unused, because any replica may be called next. */
-  #noteUnused(status: HookRolloutStatus | undefined): void {
-    const { now, nowMs } = this.#world;
-    for (const { uid } of leftUnused(this.status, status, now())) this.queue.leftUnused(uid, nowMs());
   }
 
   /** Compiles a copy of the object that may be newer than the one in memory. */
@@ -223,11 +225,7 @@ export class RolloutEntry {
 
   /** `undefined`: it may begin once it has a slot. */
   #closing({ member, cluster, target }: AskedOperation): Hold | undefined {
-    const { rollout, status } = this;
-    const candidate = { stage: member.stage, target };
-    return (
-      holdOfUnknown(rollout, member) ?? closedFor(rollout, status, candidate, this.#situationOf(cluster))
-    );
+    return closedFor(this.rollout, this.status, { ...member, target }, this.#situationOf(cluster));
   }
 
   /** Whether it waits for what ends by itself: a soak, or operations that run. */
@@ -291,18 +289,15 @@ export class RolloutEntry {
    * of the Clusters that wait for a slot of another rollout.
    */
   #holder(isLater: boolean): IsHeld {
-    const { rollout } = this;
     const opens = this.#openPlaces();
     const slots = this.#inUse?.slots;
     return (cluster) => {
-      const member = this.member(cluster);
-      if (member === undefined) return false;
-      const target = targetOf(rollout.operation, cluster);
-      if (isBegun(this, { ...member, target }, this.#world.served) || this.#isLifted(cluster)) return false;
-      const { stage, mayBeIn, values, metadata } = member;
+      const place = this.placeOf(cluster, this.member(cluster));
+      if (place === undefined || this.#isLifted(cluster)) return false;
+      const { stage, mayBeIn, values, target } = place;
       if (stage === undefined || mayBeIn !== undefined || !opens(stage, target, cluster)) return true;
-      if (ownClaim(this.#round(), { metadata, target }) !== undefined) return false;
-      const { uid } = metadata;
+      if (ownClaim(this.#round(), place) !== undefined) return false;
+      const { uid } = place.metadata;
       if (!isLater) return !this.queue.mayBegin(uid);
       return slots !== undefined && !slots.has(uid) && !slots.hasRoom({ stage, values });
     };
@@ -335,6 +330,13 @@ export class RolloutEntry {
   /** `undefined`: the rollout does not select the Cluster. */
   member(cluster: Cluster): Member | undefined {
     return this.#remembered(cluster).known?.member;
+  }
+
+  /** `member`: of this copy of the Cluster. `undefined`: the rollout does not select it, or its operation has begun. */
+  placeOf(cluster: Cluster, member: Member | undefined): Place | undefined {
+    if (member === undefined) return undefined;
+    const place = { ...member, entry: this, target: targetOf(this.rollout.operation, cluster) };
+    return isBegun(this, place, this.#world.served) ? undefined : place;
   }
 
   /** Kept as long as this copy of the Cluster, because the expressions read nothing else. */
@@ -460,9 +462,10 @@ export class RolloutEntry {
     { isOpen: opens, sinceOf }: { readonly isOpen: IsOpen; readonly sinceOf: SinceOf },
   ): FoundOperation | undefined {
     const { uid } = member.metadata;
-    const target = targetOf(this.rollout.operation, cluster);
-    if (isBegun(this, { ...member, target }, this.#world.served) || !this.awaits(cluster)) return undefined;
-    const claimExpires = slots.has(uid) && keepsSlot(this.#round(), { ...member, target });
+    const place = this.placeOf(cluster, member);
+    if (place === undefined || !this.awaits(cluster)) return undefined;
+    const { target } = place;
+    const claimExpires = slots.has(uid) && keepsSlot(this.#round(), place);
     const own = this.status?.running?.find((claim) => claim.uid === uid);
     if (claimExpires && !(own && !isRenewable(own, this.rollout, this.#world.now()))) return undefined;
     const known = this.#world.decider.firstAsked(uid, this.hook);
