@@ -85,6 +85,9 @@ function programs({ deployments }: Deployment, label: string, value: string): Pr
 export const operators = (deployed: Deployment): Program[] =>
   programs(deployed, "app.kubernetes.io/name", "hookpolicy");
 
+/** Where the manifests put the operator, for advice while its Deployment is not known. */
+export const ASSUMED = { namespace: "hookpolicy-system", name: "hookpolicy", serviceAccount: "hookpolicy" };
+
 const coreManagers = (deployed: Deployment): Program[] =>
   programs(deployed, "cluster.x-k8s.io/provider", "cluster-api");
 

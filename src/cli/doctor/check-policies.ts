@@ -13,7 +13,7 @@ import { failedCall } from "../fleet/caveats.ts";
 import { type RawObject } from "../fleet/kinds.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import { clusterKey, viewMetadata } from "../../views/cluster.ts";
-import { lookAtPods, operator, operators } from "./check-install.ts";
+import { ASSUMED, lookAtPods, operator, operators } from "./check-install.ts";
 import { trust } from "./check-certificates.ts";
 import { firstNames } from "../../lib/first-names.ts";
 import { type Advice, advice, run } from "../terminal/printed-command.ts";
@@ -53,7 +53,7 @@ export function ready(examined: DoctorInput): Finding {
     ({ compiled, status }) => (status.observedGeneration ?? -1) < compiled.generation,
   );
   if (unseen.length > 0) {
-    const { namespace = "hookpolicy-system", name = "hookpolicy" } = operators(examined)[0] ?? {};
+    const { namespace, name } = operators(examined)[0] ?? ASSUMED;
     return error(
       `the operator has not looked at ${firstNames(unseen.map(nameOf))}`,
       run(`kubectl logs -n ${namespace} deployment/${name}`),

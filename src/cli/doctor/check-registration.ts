@@ -25,7 +25,7 @@ import {
   warning,
 } from "./finding.ts";
 import { gatedIn } from "./check-coverage.ts";
-import { capiVersion, CORE_PODS, minorOf, operators, TELL_CAPI } from "./check-install.ts";
+import { ASSUMED, capiVersion, CORE_PODS, minorOf, operators, TELL_CAPI } from "./check-install.ts";
 import { type Advice, advice, run } from "../terminal/printed-command.ts";
 
 export function ours({ registrations, serviceName }: DoctorInput): Registration[] {
@@ -131,7 +131,7 @@ const NOT_DISCOVERED = unknown(
 );
 
 function capiFlag(examined: DoctorInput, minor: number | "MINOR" = "MINOR"): string {
-  const { namespace = "hookpolicy-system", name = "hookpolicy" } = operators(examined)[0] ?? {};
+  const { namespace, name } = operators(examined)[0] ?? ASSUMED;
   return `in Deployment ${namespace}/${name} set the argument --capi-version=1.${minor}`;
 }
 

@@ -14,7 +14,7 @@ import {
   type TaskRight,
 } from "./finding.ts";
 import { FOREGROUND_POLICY, serviceOf } from "./check-admission.ts";
-import { type Deployment, operators } from "./check-install.ts";
+import { ASSUMED, type Deployment, operators } from "./check-install.ts";
 import { rightsOf } from "./check-rights.ts";
 import { Fleet, type FleetPolicy } from "../fleet/fleet.ts";
 import type { RawObject } from "../fleet/kinds.ts";
@@ -197,7 +197,7 @@ async function isOwnedUnseen(client: KubeClient, user: string): Promise<boolean>
 }
 
 function accountIn(deployed: Deployment): string {
-  const { namespace = "hookpolicy-system", serviceAccount = "hookpolicy" } = operators(deployed)[0] ?? {};
+  const { namespace, serviceAccount } = operators(deployed)[0] ?? ASSUMED;
   return `system:serviceaccount:${namespace}:${serviceAccount}`;
 }
 
