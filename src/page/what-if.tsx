@@ -154,8 +154,8 @@ function Outcome({ result }: { result: Result }) {
       {effects.length === 0 && (
         <Empty title={objects.length === 0 ? "Nothing changes." : "Nothing changes for these Clusters."} />
       )}
-      {effects.map(({ clusters, ...effect }) => (
-        <Effect key={JSON.stringify(effect)} effect={{ ...effect, clusters }} />
+      {effects.map((effect) => (
+        <Effect key={JSON.stringify({ ...effect, clusters: undefined })} effect={effect} />
       ))}
     </div>
   );
