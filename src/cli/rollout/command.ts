@@ -155,7 +155,7 @@ async function find(client: KubeClient, name: string): Promise<HookRollout> {
   if (all === undefined) throw notServed("HookRollouts");
   const found = all.find(({ metadata }) => metadata.name === name);
   if (found !== undefined) return found;
-  const { noRollout } = await import("./planned.ts");
+  const { noRollout } = await import("./read-planned.ts");
   throw noRollout(name, all);
 }
 
@@ -234,7 +234,7 @@ async function keepPrinting(client: KubeClient, name: string | undefined, show: 
 }
 
 async function plan(name: string | undefined, { flags, program }: Query): Promise<void> {
-  const { readPlanned } = await import("./planned.ts");
+  const { readPlanned } = await import("./read-planned.ts");
   const { canHappen, planFleet } = await import("./fleet-plan.ts");
   const { planJson, planLines, planSvg } = await import("./plan-report.ts");
   const { duration: durationMs = 0, from = new Date(), toVersion, filename = [], output } = flags;

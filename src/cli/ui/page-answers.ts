@@ -31,7 +31,7 @@ import { clusterResource } from "../fleet/live-objects.ts";
 import type { OperatorOptions } from "../fleet/operator-options.ts";
 import { readHolders } from "../get/holders.ts";
 import { planFleet } from "../rollout/fleet-plan.ts";
-import { readLivePlanned } from "../rollout/planned.ts";
+import { readLivePlanned } from "../rollout/read-planned.ts";
 import { planLines, planSvg } from "../rollout/plan-report.ts";
 import { prepare, readPresentFleet, warningsOf } from "../simulate/preparation.ts";
 import { effectsOf, specLines, totals } from "../simulate/report.ts";
@@ -39,7 +39,7 @@ import { simulate } from "../simulate/simulation.ts";
 import { PLAIN } from "../terminal/colour.ts";
 import type { CommandWords } from "../terminal/printed-command.ts";
 import { problemLine } from "../terminal/problem-line.ts";
-import { objectProblems } from "../validate/kind-problems.ts";
+import { objectProblems } from "../fleet/object-problems.ts";
 import { windowCalendar } from "./calendar.ts";
 import type { Query } from "./page-server.ts";
 
