@@ -13,7 +13,7 @@ export async function readAllObjects(
   exclude: readonly string[] = [],
 ): Promise<readonly SourceObject[]> {
   const { loadPaths } = await import("../files/load.ts");
-  const { objectProblems, objectWarnings } = await import("../validate/kind-problems.ts");
+  const { objectProblems, objectWarnings } = await import("./object-problems.ts");
   const loaded = await loadPaths(paths, { exclude });
   const problems = [...loaded.problems, ...objectProblems(loaded, policies)];
   stderr.lines(problems.map(problemLine));

@@ -5,7 +5,7 @@ import { after, timestamp } from "../../lib/instant.ts";
 import { BEGINS } from "../../operations/beginnings.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import type { FileProblem } from "../files/parsed.ts";
-import { problemAt } from "../validate/kind-problems.ts";
+import { problemAt } from "../fleet/object-problems.ts";
 import type { LoadedSuite, Suite } from "./suite.ts";
 import { begin, expectsAny, type SuiteWorld } from "./begin.ts";
 import { SuiteError, within, withinAsync } from "./suite-error.ts";

@@ -7,7 +7,7 @@ import { loadPaths } from "../files/load.ts";
 import { groupOf, isCluster, isNamespace, ownKind, policyKind, type RawObject } from "../fleet/kinds.ts";
 import { textErrors } from "../fleet/text-fields.ts";
 import { clusterProblems, isPlace, unbuiltIn } from "../fleet/cluster-files.ts";
-import { problemAt } from "../validate/kind-problems.ts";
+import { problemAt } from "../fleet/object-problems.ts";
 import { checkSuite } from "./suite-check.ts";
 import { SUITE_GROUP, SUITE_KIND } from "./suite-schema.ts";
 import type { SuiteSpec } from "./spec.gen.ts";

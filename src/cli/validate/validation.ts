@@ -27,7 +27,7 @@ import {
 } from "../fleet/kinds.ts";
 import { textErrors } from "../fleet/text-fields.ts";
 import { isPlace, unbuiltIn } from "../fleet/cluster-files.ts";
-import { kindProblem, repeated } from "./kind-problems.ts";
+import { kindProblem, repeated } from "../fleet/object-problems.ts";
 import { SUITE_GROUP } from "../suite/suite-schema.ts";
 import type { SourceObject } from "../files/parsed.ts";
 import type { Position } from "../../policy/cel/syntax.ts";

@@ -1,23 +1,17 @@
 /** Finds objects that resemble HookPolicy's kinds but are not, and duplicates. */
 
 import { GROUP, CRD_VERSION } from "../../api/hook-policy.ts";
-import {
-  clusterProblems,
-  countsBeside,
-  otherPlaces,
-  type SourceError,
-  unbuiltIn,
-} from "../fleet/cluster-files.ts";
-import { otherUIDs } from "../fleet/idle-overrides.ts";
+import { clusterProblems, countsBeside, otherPlaces, type SourceError, unbuiltIn } from "./cluster-files.ts";
+import { otherUIDs } from "./idle-overrides.ts";
 import type { LoadedFiles } from "../files/load.ts";
 import { viewMetadata } from "../../views/cluster.ts";
 import { found } from "../../lib/quoted-value.ts";
 import { unexpected } from "../../policy/validation/field-message.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
-import { groupOf, isHookTask, OWN_KINDS, ownKind, type RawObject, titleOf } from "../fleet/kinds.ts";
-import { textErrors } from "../fleet/text-fields.ts";
+import { groupOf, isHookTask, OWN_KINDS, ownKind, type RawObject, titleOf } from "./kinds.ts";
+import { textErrors } from "./text-fields.ts";
 import { SUITE_GROUP, SUITE_KIND } from "../suite/suite-schema.ts";
-import { namespaceFindings } from "./beyond-schema.ts";
+import { namespaceFindings } from "../validate/beyond-schema.ts";
 import { type FileProblem, itemKind, type SourceObject } from "../files/parsed.ts";
 
 /**
