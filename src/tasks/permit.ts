@@ -132,3 +132,13 @@ function whyNotNow({ hook }: HookTaskSpec, { cluster, policy, overrides, now }: 
 function isShown(spec: HookTaskSpec, cluster: Cluster, served: ServedUpgrades): boolean {
   return spec.hook === "AfterControlPlaneInitialized" || isWanted(callOf(spec), cluster, served);
 }
+
+/** At most one HookTask of a policy, rule, task and Cluster runs at a time. */
+export function taskRunKey({ spec: { policyRef, rule, task, clusterRef } }: Pick<HookTask, "spec">): string {
+  return [policyRef.uid, rule, task, clusterRef.uid].join("/");
+}
+
+/** What expressions can read of a Cluster that is gone. */
+export function goneCluster({ namespace, name, uid }: HookTask["spec"]["clusterRef"]): Cluster {
+  return { metadata: { namespace, name, uid, resourceVersion: "" }, paused: false, created: false };
+}

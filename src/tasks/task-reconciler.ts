@@ -1,7 +1,6 @@
 /** Carries out HookTasks: creates, applies and deletes as their ServiceAccounts. Runs in one replica at a time. */
 
 import type { HookTask, HookTaskStatus, TaskAttempt } from "../api/hook-policy.ts";
-import type { Cluster } from "../api/meta.ts";
 import { entryOf } from "../lib/entry-of.ts";
 import { namespacedName } from "../lib/keys.ts";
 import { FOLLOW_MS, type Requeue, WATCH_LAG_MS } from "../lib/requeue.ts";
@@ -13,7 +12,7 @@ import type { Allowance, Rate } from "../turns/allowance.ts";
 import { type AttemptWork, carryOut, newAttempt, observe, removeAll, whyNotGone } from "./attempt-work.ts";
 import { pollAfterMs, type Polls } from "./polls.ts";
 import { mayBeAtWork, type NextStep, nextStep, RECHECK_MS } from "./next-step.ts";
-import type { Permit } from "./permit.ts";
+import { goneCluster, type Permit, taskRunKey } from "./permit.ts";
 import type { Permits } from "./permits.ts";
 import {
   attemptBegun,
@@ -342,14 +341,4 @@ function followMs({ phase, over }: StoredTask): number {
 
 function restFor({ forMs }: { readonly forMs?: number }): Requeue {
   return forMs === undefined ? {} : { requeueAfterMs: Math.min(Math.max(forMs, 50), HOUR_MS) };
-}
-
-/** At most one HookTask of a policy, rule, task and Cluster runs at a time. */
-export function taskRunKey({ spec: { policyRef, rule, task, clusterRef } }: Pick<HookTask, "spec">): string {
-  return [policyRef.uid, rule, task, clusterRef.uid].join("/");
-}
-
-/** What expressions can read of a Cluster that is gone. */
-export function goneCluster({ namespace, name, uid }: HookTask["spec"]["clusterRef"]): Cluster {
-  return { metadata: { namespace, name, uid, resourceVersion: "" }, paused: false, created: false };
 }

@@ -12,7 +12,7 @@ import { operationOf } from "../../operations/beginnings.ts";
 import type { SlotTasks } from "../../rollouts/rollout-reconciler.ts";
 import { carryOut, newAttempt, observe } from "../../tasks/attempt-work.ts";
 import { type NextStep, nextStep, RETRY_ANNOTATION, timesOutAt } from "../../tasks/next-step.ts";
-import { isOperationOver, type Permit, permitOf } from "../../tasks/permit.ts";
+import { goneCluster, isOperationOver, type Permit, permitOf, taskRunKey } from "../../tasks/permit.ts";
 import { type PermitsOptions, waitForOther } from "../../tasks/permits.ts";
 import {
   attemptBegun,
@@ -28,7 +28,6 @@ import { storedTask } from "../../tasks/stored-task.ts";
 import type { TaskMemory } from "../../tasks/task-memory.ts";
 import { hookTaskOf } from "../../tasks/task-store.ts";
 import { taskEvent } from "../../tasks/task-events.ts";
-import { goneCluster, taskRunKey } from "../../tasks/task-reconciler.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import type { Session } from "./session.ts";
 import { SuiteError } from "./suite-error.ts";
