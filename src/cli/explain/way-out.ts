@@ -116,7 +116,7 @@ export function releaseOf(
   return release > now ? release : undefined;
 }
 
-/** Whether time alone changes each gate that holds. */
+/** Whether time alone changes each gate that is not met. */
 function changesAtUnknownTime(trace: readonly Pick<PolicyTrace, "holds" | "rules">[]): boolean {
   const pending = trace
     .filter(({ holds }) => holds)
