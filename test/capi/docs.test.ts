@@ -88,11 +88,11 @@ describe("what the docs say", () => {
 
   /** With the rights that docs/tenants.md leaves to tenants. */
   async function isNotAllowed(command: string): Promise<void> {
-    const anna = { kind: "User", name: "anna" };
+    const [as = "", name = ""] = /--as=(\S+)/.exec(command) ?? [];
     const role = { kind: "ClusterRole", name: "hookpolicy-edit" } as const;
-    await cp.apply(binding({ namespace: TEAM, name: "anna" }, role, anna));
+    await cp.apply(binding({ namespace: TEAM, name: "tenant" }, role, { kind: "User", name }));
     await cp.waitFor("the binding to count", async () => {
-      return (await sh("kubectl auth can-i update hookpolicies -n team-a --as=anna")) === "yes\n";
+      return (await sh(`kubectl auth can-i update hookpolicies -n team-a ${as}`)) === "yes\n";
     });
     assert.equal(await sh(`${command} || test $? = 1`), "no\n");
   }
@@ -204,6 +204,7 @@ describe("what the docs say", () => {
     "kubectl annotate namespace team-a hooks.example.com/change-approved-": annotatesNamespace,
     "kubectl auth can-i update clusterhookpolicies --as=anna": isNotAllowed,
     "kubectl auth can-i create hookoverrides --as=anna": isNotAllowed,
+    "kubectl auth can-i create hookoverrides --as=system:serviceaccount:team-a:applier": isNotAllowed,
     "kubectl auth can-i update namespaces --as=anna": isNotAllowed,
     "kubectl auth can-i update extensionconfigs --as=anna": isNotAllowed,
     "kubectl auth can-i delete machines -n team-a --as=anna": isNotAllowed,
