@@ -34,7 +34,7 @@ export interface CreateOptions extends RequestOptions {
 export interface DeleteOptions extends RequestOptions {
   /** A precondition: another object of the name stays. */
   readonly uid?: string;
-  readonly propagationPolicy?: "Background";
+  readonly propagationPolicy?: "Background" | "Foreground";
 }
 
 export interface ApplyOptions extends RequestOptions {

@@ -291,7 +291,7 @@ async function observeDeletion(work: AttemptWork, targets: readonly TaskTarget[]
   const left = await targetsLeft(work, targets);
   const untouched = left.filter(({ deletionTimestamp }) => deletionTimestamp === undefined);
   for (const { name, uid } of untouched.slice(0, MAX_DELETED))
-    await objects.delete(accountOf(task), { ...refOf(task, attempt), name }, uid);
+    await objects.delete(accountOf(task), { ...refOf(task, attempt), name }, uid, "Background");
   if (left.length === 0) return attemptEnded(task, { outcome: "Succeeded", message: "" }, now);
   const { kind } = kindOf(task.spec);
   const more = left.length > 1 ? ` and ${left.length - 1} more` : "";
@@ -338,13 +338,15 @@ export async function whyNotGone(
 export async function removeAll(
   objects: Objects,
   task: HookTask,
+  attempts: readonly TaskAttempt[],
   onRefused: (attempt: TaskAttempt, error: unknown) => void,
 ): Promise<void> {
-  for (const attempt of task.spec.action.create === undefined ? [] : (task.status?.attempts ?? [])) {
-    if (attempt.uid === undefined) continue;
+  for (const attempt of task.spec.action.create === undefined ? [] : attempts) {
+    // The answer that told of it may have been lost until the time-out.
+    if (attempt.uid === undefined && attempt.outcome !== "TimedOut") continue;
     await remove(objects, task, attempt).catch((error: unknown) => {
       if (!isRefused(error)) throw error;
-      onRefused(attempt, error);
+      if (attempt.uid !== undefined) onRefused(attempt, error);
     });
   }
 }
@@ -360,6 +362,7 @@ async function remove(objects: Objects, task: HookTask, attempt: TaskAttempt): P
   const ref = refOf(task, attempt);
   const found = await objects.find(account, ref);
   if (found === undefined || !isOwn(task, attempt, found)) return true;
-  if (found.metadata.deletionTimestamp === undefined) await objects.delete(account, ref, found.metadata.uid);
+  if (found.metadata.deletionTimestamp === undefined)
+    await objects.delete(account, ref, found.metadata.uid, "Foreground");
   return (await objects.find(account, ref))?.metadata.uid !== found.metadata.uid;
 }

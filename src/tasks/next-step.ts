@@ -29,6 +29,8 @@ export interface TaskSituation {
   readonly altered: boolean;
   /** How long the policy keeps what a success has created; Infinity: not known now; `undefined`: it is removed. */
   readonly keepMs: number | undefined;
+  /** The name of the attempt whose object was removed last. */
+  readonly removed: string | undefined;
   /** There are too many HookTasks like this one. */
   readonly isSurplus: boolean;
   /** Another one may still begin after it. */
@@ -48,6 +50,8 @@ export type NextStep =
   | { readonly do: "Begin"; readonly after?: TaskAttempt }
   | { readonly do: "CarryOut"; readonly attempt: TaskAttempt }
   | { readonly do: "Observe"; readonly attempt: TaskAttempt }
+  /** Removes what the attempt has created. */
+  | { readonly do: "Remove"; readonly attempt: TaskAttempt }
   /** Removes what the attempts have created; `deleteHookTask`: and then the HookTask. */
   | { readonly do: "CleanUp"; readonly deleteHookTask: boolean };
 
@@ -90,7 +94,7 @@ function beforeAttempt(situation: TaskSituation): NextStep {
     return { do: "Write", status: cancelled(status, "no further attempt is allowed", now) };
   if (altered) return { do: "Rest" };
   const waitMs = delayMs(task) - sinceMs(lastAttempt(status)?.endedAt, now);
-  if (waitMs > 0) return { do: "Rest", forMs: waitMs };
+  if (waitMs > 0) return removal(situation) ?? { do: "Rest", forMs: waitMs };
   if (permit.may !== "Begin") return withoutPermit(status, permit.why);
   const last = lastAttempt(status);
   return { do: "Begin", ...(last !== undefined && mayBeAtWork(task, last) && { after: last }) };
@@ -138,7 +142,16 @@ export function nextAttemptOf(task: Pick<HookTask, "spec" | "status">): NextAtte
   return { at: after(endedAt, delayMs(task)), number: begun + 1, of: allowedAttempts(task) };
 }
 
+/** What has not ended in time could act later, when nothing waits for it. */
+function removal({ task: { spec, status }, removed }: TaskSituation): NextStep | undefined {
+  const last = lastAttempt(status);
+  if (spec.action.create === undefined || last?.outcome !== "TimedOut") return undefined;
+  return last.name === removed ? undefined : { do: "Remove", attempt: last };
+}
+
 function afterEnd(situation: TaskSituation): NextStep {
+  const left = removal(situation);
+  if (left !== undefined) return left;
   const retry = retryOf(situation);
   if (retry !== undefined) return { do: "Write", status: retried(situation.task, retry) };
   const cleanUpInMs = untilCleanUpMs(situation);

@@ -83,10 +83,15 @@ export class TaskObjects {
     return items;
   }
 
-  /** In the background: what the object owns is deleted after it. An object that is gone, or was replaced, is no error. */
-  async delete(account: TaskActor, ref: ObjectRef, uid: string): Promise<void> {
+  /** An object that is gone, or was replaced, is no error. Foreground: it stays until what it owns, such as Pods, is gone. */
+  async delete(
+    account: TaskActor,
+    ref: ObjectRef,
+    uid: string,
+    propagationPolicy: "Background" | "Foreground",
+  ): Promise<void> {
     await this.#with(account, ref, async (resource, as) => {
-      const options = { ...as, uid, propagationPolicy: "Background" } as const;
+      const options = { ...as, uid, propagationPolicy };
       await unless(isReplaced, this.#client.delete(resource, keyOf(ref), options));
     });
   }

@@ -98,9 +98,9 @@ export class TaskReconciler {
   }
 
   #forgetLead(key: string): void {
-    const { inTheWay, cleanedUp } = this.#memos.get(key) ?? {};
-    if (inTheWay === undefined && cleanedUp === undefined) this.#memos.delete(key);
-    else this.#memos.set(key, { inTheWay, cleanedUp });
+    const { inTheWay, cleanedUp, removed } = this.#memos.get(key) ?? {};
+    if ([inTheWay, cleanedUp, removed].every((each) => each === undefined)) this.#memos.delete(key);
+    else this.#memos.set(key, { inTheWay, cleanedUp, removed });
   }
 
   #memoOf({ metadata }: Pick<HookTask, "metadata">): Memo {
@@ -119,6 +119,7 @@ export class TaskReconciler {
       isOver,
       altered: known.altered,
       keepMs: memo.cleanedUp === task.metadata.uid ? undefined : permits.keepMs(task.spec),
+      removed: memo.removed,
       isSurplus: memory.isSurplus(known),
       hasSuccessor: memory.hasSuccessor(known),
       now: now(),
@@ -167,6 +168,8 @@ export class TaskReconciler {
         return await this.#carryOut(this.#workOn(task, step.attempt));
       case "Observe":
         return await this.#lookedAt(task, await observe(this.#workOn(task, step.attempt)));
+      case "Remove":
+        return await this.#remove(task, [step.attempt]);
       case "CleanUp":
         return await this.#cleanUp(task, step.deleteHookTask);
     }
@@ -283,11 +286,18 @@ export class TaskReconciler {
     return {};
   }
 
-  async #cleanUp(task: HookTask, deleteHookTask: boolean): Promise<StepResult> {
-    const { objects, store, log } = this.#options;
-    await removeAll(objects, task, ({ name: object }, error) =>
+  async #remove(task: HookTask, attempts: readonly TaskAttempt[]): Promise<StepResult> {
+    const { objects, log } = this.#options;
+    await removeAll(objects, task, attempts, ({ name: object }, error) =>
       log.warn("Failed to remove what a task has created", { object, error: messageOf(error) }),
     );
+    this.#memoOf(task).removed = attempts.at(-1)?.name;
+    return { task };
+  }
+
+  async #cleanUp(task: HookTask, deleteHookTask: boolean): Promise<StepResult> {
+    await this.#remove(task, task.status?.attempts ?? []);
+    const { store } = this.#options;
     this.#memoOf(task).cleanedUp = task.metadata.uid;
     if (!deleteHookTask) return { requeueAfterMs: FOLLOW_MS };
     await store.delete(task);
@@ -322,6 +332,8 @@ interface Memo {
   inTheWay?: { readonly sinceMs: number; readonly untilMs: number } | undefined;
   /** The name of the open attempt, if this replica has begun it, and has heard nothing of it but refusals. */
   unmade?: string | undefined;
+  /** The name of the attempt whose object was removed last. */
+  removed?: string | undefined;
   /** The uid of the HookTask, once what its success has created is removed. */
   cleanedUp?: string | undefined;
 }

@@ -22,6 +22,7 @@ import {
 import { HOOK, startTaskLab } from "./task-lab.ts";
 
 const HOUR_MS = 3_600_000;
+const CONFIG_MAP = { apiVersion: "v1", kind: "ConfigMap" };
 
 const { lab, cp, tasks } = await startTaskLab();
 after(async () => await lab.stop());
@@ -52,6 +53,7 @@ describe("time", { concurrency: true }, () => {
     assert.equal(await row(ns, name(second)), `${columns} | Failed | OBJECT | ${late}`);
     assert.match(await tasks.described(ns), /Allowed: 2 .*Outcome: TimedOut .*Outcome: TimedOut .*Begun: 2 /);
     await tasks.isHeld(ns, /task clean has failed/);
+    await cp.waitFor("its last Job to be gone", async () => (await jobsIn(cp, ns)).length === 0);
     await tasks.retry(failed);
     const third = await cp.waitFor("a third Job", async () =>
       (await jobsIn(cp, ns)).find(({ metadata }) => metadata.uid !== second.metadata.uid),
@@ -61,6 +63,34 @@ describe("time", { concurrency: true }, () => {
     assert.equal(await row(ns, name(third)), `${columns} | Succeeded | OBJECT | -`);
     await tasks.isReleased(ns);
     assert.equal((await tasksIn(cp, ns)).length, 1);
+  });
+
+  test("ends no Job whose Pods are left, so that no other attempt begins beside them", async () => {
+    const ns = "pods-left";
+    await tasks.begins(ns, { tasks: [jobTask("clean", { timeout: "5s", retries: 1 })] });
+    const { metadata } = await openJob(cp, ns);
+    const owner = { apiVersion: "batch/v1", kind: "Job", name: metadata.name, uid: metadata.uid };
+    const pod = { ...CONFIG_MAP, namespace: ns, name: "pod" };
+    await cp.apply({
+      ...CONFIG_MAP,
+      metadata: {
+        namespace: ns,
+        name: pod.name,
+        finalizers: ["example.com/slow"],
+        ownerReferences: [{ ...owner, controller: true, blockOwnerDeletion: true }],
+      },
+    });
+    const waits = /Job clean-\w+ of an earlier attempt is not gone yet: it still exists/;
+    await taskIs(cp, ns, "Running", ({ status }) => waits.test(status?.message ?? ""));
+    assert.deepEqual(
+      (await jobsIn(cp, ns)).map(({ metadata: { uid } }) => uid),
+      [metadata.uid],
+    );
+    await cp.patch(pod, { metadata: { finalizers: [] } });
+    await cp.waitFor("another Job", async () =>
+      (await jobsIn(cp, ns)).some(({ metadata: { uid } }) => uid !== metadata.uid),
+    );
+    await tasks.completes(ns);
   });
 
   test("makes a success too old, so that the task runs again before the Cluster is released", async () => {

@@ -134,7 +134,8 @@ export class SuiteTasks {
 
   #next(task: HookTask, permit: Permit): NextStep {
     const { now } = this.#session;
-    return nextStep({ ...PLAYED, task, permit, isOver: this.#isOver(task), now });
+    const removed = lastAttempt(task.status)?.name;
+    return nextStep({ ...PLAYED, removed, task, permit, isOver: this.#isOver(task), now });
   }
 
   /** `undefined`: there is nothing to do. */
@@ -155,6 +156,7 @@ export class SuiteTasks {
         return await carryOut({ objects: this.#objects, task, attempt: step.attempt, cluster, now });
       case "Observe":
         return await observe({ objects: this.#objects, task, attempt: step.attempt, cluster, now });
+      case "Remove":
       case "CleanUp":
       case "Rest":
         return undefined;

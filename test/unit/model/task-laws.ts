@@ -40,9 +40,9 @@ export class TaskLaws {
   }
 
   creates(job: Job): void {
-    const { created, jobs } = this.#world;
+    const { created, jobs, left } = this.#world;
     if ((created.get(job.name) ?? 0) > 1) this.#broken.push("T2: two objects for one attempt");
-    const active = [...jobs.values()].filter(({ ends, deleting }) => ends === "running" && !deleting);
+    const active = [...jobs.values(), ...left.values()].filter(({ ends }) => ends === "running");
     if (new Set(active.map(({ labels }) => labels["hookpolicy.dev/cluster-uid"] ?? "")).size < active.length)
       this.#broken.push("T2: two attempts of one task run at once");
     if (job.account !== "team-a/worker") this.#broken.push(`T4: ${job.name} is made as ${job.account}`);

@@ -45,6 +45,8 @@ export interface Weakness {
   readonly wanted?: true;
   /** The leader does not look at other runs of the task. */
   readonly alone?: true;
+  /** The Pods of what it deletes are deleted later. */
+  readonly background?: true;
 }
 
 /** A replica between two starts. */
@@ -128,7 +130,7 @@ export function startReplica({ world, laws, weakness, requests, isLeading }: Rep
   const reconciler = new TaskReconciler({
     memory,
     store: store as unknown as TaskStore,
-    objects: objectsFor(world, laws, ask),
+    objects: objectsFor(world, laws, ask, weakness.background === true),
     permits,
     polls: { take: () => true, isScheduled: none, schedule: none, forget: none } as unknown as Polls,
     allowance: new Allowance(BEGINNINGS),
@@ -202,7 +204,7 @@ function storeFor(
   };
 }
 
-function objectsFor(world: TaskWorld, laws: TaskLaws, ask: Ask): TaskObjects {
+function objectsFor(world: TaskWorld, laws: TaskLaws, ask: Ask, inBackground: boolean): TaskObjects {
   const objects: Pick<TaskObjects, "create" | "find" | "delete"> = {
     create: async (account, { metadata }) =>
       await ask(() => {
@@ -217,10 +219,15 @@ function objectsFor(world: TaskWorld, laws: TaskLaws, ask: Ask): TaskObjects {
         const job = world.jobs.get(name);
         return job && jobObject(job);
       }),
-    delete: async (_, { name }, uid) =>
+    delete: async (_, { name }, uid, propagation) =>
       await ask(() => {
         const job = world.jobs.get(name);
-        if (job?.uid === uid) world.jobs.set(name, { ...job, deleting: true });
+        if (job?.uid !== uid) return;
+        if (propagation === "Foreground" && !inBackground) world.jobs.set(name, { ...job, deleting: true });
+        else {
+          world.jobs.delete(name);
+          world.left.set(name, job);
+        }
       }),
   };
   return objects as TaskObjects;

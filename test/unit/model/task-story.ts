@@ -183,6 +183,7 @@ class Story {
   }
 
   #endJob(): void {
+    this.world.left.clear();
     const jobs = [...this.world.jobs.values()];
     const job = jobs[this.#below(Math.max(1, jobs.length))];
     if (job === undefined) return;

@@ -77,6 +77,8 @@ export class TaskWorld {
   version = 1;
   readonly tasks = new Map<string, HookTask>();
   readonly jobs = new Map<string, Job>();
+  /** Jobs that are gone, and whose Pods are not: they were deleted in the background. */
+  readonly left = new Map<string, Job>();
   /** How often an object of this name was created. */
   readonly created = new Map<string, number>();
   /** The account lacks a right. */

@@ -87,6 +87,7 @@ const WEAK: Readonly<Record<string, readonly [law: RegExp, weakness: Weakness, f
     },
   ],
   "a run begins beside another": [/^T2: two attempts of one task/, { alone: true }, RARE],
+  "a run begins beside the Pods of another": [/^T2: two attempts of one task/, { background: true }, RARE],
   "a release rests on what is remembered": [/^T3/, { records: (_, remembered) => remembered }, RARE],
   "a success counts whose operation is over": [
     /^T3/,

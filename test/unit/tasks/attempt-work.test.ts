@@ -39,8 +39,8 @@ function server(over: Partial<Objects> = {}): Objects & { readonly seen: string[
     },
     find: async (): Promise<KubeObject | undefined> => await Promise.resolve(undefined),
     select: async (): Promise<readonly KubeObject[]> => await Promise.resolve([]),
-    delete: async (_: unknown, { name }: { name: string }, uid: string): Promise<void> => {
-      seen.push(`delete ${name} ${uid}`);
+    delete: async (_: unknown, { name }: { name: string }, uid: string, how: string): Promise<void> => {
+      seen.push(`delete ${name} ${uid} ${how}`);
       await Promise.resolve();
     },
     ...over,
@@ -234,7 +234,7 @@ describe("an attempt", () => {
     );
     const api = server({ find: async () => await Promise.resolve(object("map-1")) });
     const waits = await observe(workOf(api, running({ targets }, { action })));
-    assert.deepEqual([waits.phase, api.seen], ["Running", ["delete clean-0123456789 map-1"]]);
+    assert.deepEqual([waits.phase, api.seen], ["Running", ["delete clean-0123456789 map-1 Background"]]);
     const done = await observe(workOf(server(), running({ targets }, { action })));
     assert.equal(done.phase, "Succeeded");
   });
@@ -282,7 +282,7 @@ describe("an attempt", () => {
     };
     const api = server({ find });
     const waits = await observe(workOf(api, running({ targets }, { action })));
-    assert.deepEqual([waits.phase, looks, api.seen], ["Running", 1, ["delete map-0 uid-0"]]);
+    assert.deepEqual([waits.phase, looks, api.seen], ["Running", 1, ["delete map-0 uid-0 Background"]]);
   });
 
   test("that was never seen is gone for who may not read it, or cannot name its kind", async () => {
@@ -304,7 +304,7 @@ describe("an attempt", () => {
   test("is removed with its uid, and is gone when another one has its name", async () => {
     const api = server({ find: async () => await Promise.resolve(object("job-1")) });
     assert.equal(await whyNotGone(api, hookTask(), attempt({ uid: "job-1" })), "it still exists");
-    assert.deepEqual(api.seen, ["delete clean-0123456789 job-1"]);
+    assert.deepEqual(api.seen, ["delete clean-0123456789 job-1 Foreground"]);
     assert.equal(await whyNotGone(api, hookTask(), attempt({ uid: "job-0" })), undefined);
     assert.equal(api.seen.length, 1);
   });

@@ -84,8 +84,8 @@ function lab(t: TestContext, world: World): Lab {
       asked.push("create");
       return await create(...rest);
     },
-    delete: async (_, { name }) => {
-      asked.push(`delete ${name}`);
+    delete: async (_, { name }, _uid, how) => {
+      asked.push(`delete ${name} ${how}`);
       await Promise.resolve();
     },
   };
@@ -279,7 +279,10 @@ test("what an expression called failed is removed before another HookTask of the
   const find = async (): Promise<KubeObject> => await Promise.resolve(job("job-1"));
   const atWork = lab(t, { task: next, others: [named(status, { failed: "object.bad" })], find });
   await atWork.reconcile();
-  assert.deepEqual([atWork.task().status?.begun, atWork.asked[1]], [undefined, "delete clean-0123456789"]);
+  assert.deepEqual(
+    [atWork.task().status?.begun, atWork.asked[1]],
+    [undefined, "delete clean-0123456789 Foreground"],
+  );
   const atRest = lab(t, { task: next, others: [named(status)], find });
   await atRest.reconcile();
   assert.deepEqual([atRest.task().status?.begun, atRest.asked], [1, ["create"]]);
@@ -383,7 +386,7 @@ test("what a success has created is removed once the API server answers, and lef
   await assert.rejects(silent.reconcile(), /it says ServiceUnavailable/);
   find = async () => await Promise.resolve(job("job-1"));
   for (let looks = 0; looks < 3; looks += 1) await silent.reconcile();
-  assert.deepEqual(silent.asked, ["find", "find", "delete clean-0123456789", "find"]);
+  assert.deepEqual(silent.asked, ["find", "find", "delete clean-0123456789 Foreground", "find"]);
   for (const [code, reason] of [
     [403, "Forbidden"],
     [404, "KindNotServed"],
@@ -393,5 +396,25 @@ test("what a success has created is removed once the API server answers, and lef
     await refused.pause();
     await refused.reconcile();
     assert.deepEqual(refused.asked, ["find"]);
+  }
+});
+
+test("what the last attempt has left at its time-out is removed, once the API server answers, or left where it refuses", async (t) => {
+  for (const uid of ["job-1", undefined]) {
+    const late = timedOut({ ...(uid && { uid }), endedAt: ago(1) });
+    const failed = { ...late, status: { ...late.status, phase: "Failed" as const, endedAt: ago(1) } };
+    let find: TaskObjects["find"] = refuses(503, "ServiceUnavailable");
+    const silent = lab(t, { task: failed, find: async (...rest) => await find(...rest) });
+    await assert.rejects(silent.reconcile(), /it says ServiceUnavailable/);
+    const labels = { "hookpolicy.dev/task": failed.metadata.name };
+    find = async () =>
+      await Promise.resolve({ ...job("job-1"), metadata: { ...job("job-1").metadata, labels } });
+    for (let looks = 0; looks < 3; looks += 1) await silent.reconcile();
+    assert.deepEqual(silent.asked, ["find", "find", "delete clean-0123456789 Foreground", "find"]);
+    const refused = lab(t, { task: failed, find: refuses(403, "Forbidden") });
+    for (let looks = 0; looks < 3; looks += 1) await refused.reconcile();
+    await refused.pause();
+    await refused.reconcile();
+    assert.deepEqual([refused.asked, refused.task().status], [["find"], failed.status]);
   }
 });

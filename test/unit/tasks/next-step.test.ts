@@ -19,6 +19,7 @@ function next(situation: Partial<TaskSituation>): NextStep {
     isUnmade: false,
     isOver: false,
     keepMs: 24 * HOUR * 1000,
+    removed: undefined,
     isSurplus: false,
     hasSuccessor: false,
     altered: false,
@@ -28,6 +29,8 @@ function next(situation: Partial<TaskSituation>): NextStep {
 }
 
 const FAILED = attempt({ uid: "job-1", endedAt: ago(10), outcome: "Failed" });
+
+const LATE = attempt({ uid: "job-1", endedAt: ago(10), outcome: "TimedOut" });
 
 const DELETES = hookTask(
   { begun: 1, attempts: [attempt()] },
@@ -227,6 +230,42 @@ const cases: Readonly<Record<string, readonly [situation: Partial<TaskSituation>
       ),
     },
     { do: "Begin", after: attempt({ uid: "job-1", endedAt: ago(40), outcome: "TimedOut" }) },
+  ],
+  "removes what the last attempt has left at its time-out": [
+    { task: hookTask({ phase: "Failed", begun: 1, endedAt: ago(10), attempts: [LATE] }) },
+    { do: "Remove", attempt: LATE },
+  ],
+  "removes it although the operation is over, or the policy is not known": [
+    {
+      task: hookTask({ phase: "Cancelled", begun: 1, endedAt: ago(10), over: ago(20), attempts: [LATE] }),
+      isOver: true,
+      keepMs: Infinity,
+    },
+    { do: "Remove", attempt: LATE },
+  ],
+  "removes it while the next attempt has to wait": [
+    { task: hookTask({ phase: "Running", begun: 1, allowed: 2, attempts: [LATE] }, { retries: 1 }) },
+    { do: "Remove", attempt: LATE },
+  ],
+  "removes it once": [
+    {
+      task: hookTask({ phase: "Running", begun: 1, allowed: 2, attempts: [LATE] }, { retries: 1 }),
+      removed: LATE.name,
+    },
+    { do: "Rest", forMs: 20_000 },
+  ],
+  "leaves what has failed, for its logs": [
+    { task: hookTask({ phase: "Failed", begun: 1, endedAt: ago(10), attempts: [FAILED] }) },
+    { do: "Rest" },
+  ],
+  "leaves what it has applied in vain": [
+    {
+      task: hookTask(
+        { phase: "Failed", begun: 1, endedAt: ago(10), attempts: [LATE] },
+        { action: { apply: { apiVersion: "v1", kind: "ConfigMap" } } },
+      ),
+    },
+    { do: "Rest" },
   ],
   "removes what an expression calls failed before the next": [
     {

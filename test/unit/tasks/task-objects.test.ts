@@ -32,7 +32,7 @@ async function doAll(objects: TaskObjects, namespacedOnly: boolean): Promise<rea
     objects.apply(actor, object, "hookpolicy-1"),
     objects.find(actor, ref),
     objects.select(actor, ref, "a=b"),
-    objects.delete(actor, ref, "uid"),
+    objects.delete(actor, ref, "uid", "Background"),
   ]);
   return results.map((result) =>
     result.status === "rejected" ? (result.reason as { reason: string }).reason : "done",
