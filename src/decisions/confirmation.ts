@@ -56,7 +56,7 @@ export interface RolloutComparison {
 export interface ConfirmOptions {
   /** Rollouts can hold the Cluster, too, so memory must have all of them. */
   readonly rollouts?: RolloutComparison | undefined;
-  /** HookTasks that could not be stored, and never can be: they have failed. */
+  /** What stands for HookTasks that could not be stored. */
   readonly unstored?: readonly TaskRecord[];
   /** What is left of the time for the call; the Confirmer's own budget is the most that it takes. */
   readonly budgetMs?: number;

@@ -137,7 +137,7 @@ export class Decisions {
       if ((confirmation.decision.begins ?? []).length === 0) break;
       const failed = await this.#options.tasks.begin(request, confirmation.decision);
       if (failed.length === 0) break;
-      // What cannot be stored has failed, and the policy says what that means: the next task of its rule may begin.
+      // What can never be stored has failed, and the policy says what that means: the next task of its rule may begin.
       unstored.push(...failed);
       confirmation = await this.#withSlots(request, { began, unstored });
     }

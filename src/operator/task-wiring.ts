@@ -12,7 +12,7 @@ import { Permits, type PermitsOptions } from "../tasks/permits.ts";
 import { Polls } from "../tasks/polls.ts";
 import { changedSlots, slotTasks } from "../tasks/slot-tasks.ts";
 import { type StoredTask, storedTask } from "../tasks/stored-task.ts";
-import { StoredTaskBeginner, type TaskBeginnerOptions } from "../tasks/task-beginner.ts";
+import { StoredTaskBeginner } from "../tasks/task-beginner.ts";
 import { TaskMemory } from "../tasks/task-memory.ts";
 import { TaskObjects } from "../tasks/task-objects.ts";
 import { BEGINNINGS, TaskReconciler } from "../tasks/task-reconciler.ts";
@@ -20,8 +20,6 @@ import { TaskStore } from "../tasks/task-store.ts";
 import type { SlotTasks } from "../rollouts/rollout-reconciler.ts";
 import { observeTask } from "../report/fleet-metrics.ts";
 import { taskEvent, taskNotStored } from "../tasks/task-events.ts";
-import { messageOf } from "../lib/thrown.ts";
-import { Kept } from "../lib/kept.ts";
 import { Allowance } from "../turns/allowance.ts";
 import type { Shared } from "./shared.ts";
 
@@ -77,8 +75,12 @@ export class Tasks {
       onChange: ({ key, new: task }) => memory.changed(key, task),
     });
     this.#queue = this.#createQueue(wiring, taskStore);
-    const onUnstored = oncePerReason(onEvent);
-    this.beginner = new StoredTaskBeginner({ store: taskStore, served, log, onUnstored });
+    this.beginner = new StoredTaskBeginner({
+      store: taskStore,
+      served,
+      log,
+      onUnstored: ({ spec, name }, error) => onEvent(taskNotStored(spec, name, error)),
+    });
     this.slots = slotTasks({ memory, store: taskStore, policies: store().policies });
   }
 
@@ -143,15 +145,4 @@ export class Tasks {
 /** One that is refused is no longer urgent, however often it is tried. */
 function isNew(task: StoredTask | undefined): boolean {
   return task?.phase === "Pending" && !task.isRunning;
-}
-
-/** Each call about the Cluster tries again. */
-function oncePerReason(onEvent: TaskWiring["onEvent"]): TaskBeginnerOptions["onUnstored"] {
-  const told = new Kept<true>();
-  return ({ spec, name }, error) => {
-    const key = `${name} ${messageOf(error)}`;
-    if (told.has(key)) return;
-    told.set(key, true);
-    onEvent(taskNotStored(spec, name, error));
-  };
 }

@@ -5,6 +5,7 @@ import { isAlreadyExists, isNamespaceTerminating } from "../kube/kube-error.ts";
 import { namespacedName } from "../lib/keys.ts";
 import { messageOf } from "../lib/thrown.ts";
 import type { Logger } from "../lib/logger.ts";
+import { HOUR_MS } from "../lib/duration.ts";
 import { Kept } from "../lib/kept.ts";
 import type { DecisionRequest } from "../policy/world.ts";
 import { isAwaited } from "../operations/hook-lives.ts";
@@ -16,7 +17,7 @@ import type { TaskStore } from "./task-store.ts";
 export interface TaskBeginnerOptions {
   readonly store: Pick<TaskStore, "create">;
   readonly served: ServedHooks;
-  /** It could not be stored: at the next call it is tried again. */
+  /** It could not be stored, for the first time in an hour for this reason: each call tries it again. */
   readonly onUnstored: (intent: TaskIntent, error: unknown) => void;
   readonly log: Logger;
 }
@@ -34,6 +35,8 @@ export class StoredTaskBeginner {
   readonly #options: TaskBeginnerOptions;
   /** The names of those that could not be stored last time, which come last. */
   readonly #failed = new Kept<true>();
+  /** When it was said why one cannot be stored; an Event lasts an hour. */
+  readonly #toldMs = new Kept<number>();
 
   constructor(options: TaskBeginnerOptions) {
     this.#options = options;
@@ -43,7 +46,7 @@ export class StoredTaskBeginner {
   async begin({ call }: DecisionRequest, { begins = [], basis }: Decision): Promise<readonly TaskRecord[]> {
     const { served } = this.#options;
     if (basis?.source !== "ApiServer" || !isAwaited(call.hook, basis.world.cluster, served)) return [];
-    return (await this.#store(begins)).filter(isNever).map(standIn);
+    return (await this.#store(begins)).flatMap((each) => (each.error === undefined ? [] : standIn(each)));
   }
 
   /** Whether all are stored, or can never be. */
@@ -64,9 +67,15 @@ export class StoredTaskBeginner {
       return { intent, error: like?.error };
     });
     const unstored = [...failed, ...later];
-    for (const { intent, error } of unstored)
-      if (error !== undefined) this.#options.onUnstored(intent, error);
+    for (const { intent, error } of unstored) if (error !== undefined) this.#tell(intent, error);
     return unstored;
+  }
+
+  #tell(intent: TaskIntent, error: unknown): void {
+    const [key, nowMs] = [`${intent.name} ${messageOf(error)}`, performance.now()];
+    if (nowMs - (this.#toldMs.get(key) ?? -Infinity) < HOUR_MS) return;
+    this.#toldMs.set(key, nowMs);
+    this.#options.onUnstored(intent, error);
   }
 
   /** `undefined`: it is stored. */
@@ -93,9 +102,13 @@ function isNever({ error }: Unstored): boolean {
   return isNamespaceTerminating(error);
 }
 
-/** What stands for a HookTask that can never be stored. */
-function standIn({ intent: { namespace, name, spec: identity }, error }: Unstored): TaskRecord {
-  const message = `its HookTask cannot be stored: ${messageOf(error)}`;
+/** What stands for a HookTask that cannot be stored; it has failed if it never can be. */
+function standIn(unstored: Unstored): TaskRecord {
+  const { namespace, name, spec: identity } = unstored.intent;
+  const message = `its HookTask cannot be stored: ${messageOf(unstored.error)}`;
   const record = { namespace, name, identity, over: false, altered: false, attempts: 0, message };
-  return { ...record, phase: "Failed", unstored: true };
+  const ended = isNever(unstored)
+    ? { phase: "Failed" as const }
+    : { phase: "Pending" as const, hindered: true };
+  return { ...record, ...ended, unstored: true };
 }

@@ -49,7 +49,7 @@ function objectIn(spec: HookTaskSpec, status: HookTaskStatus | undefined): strin
 export function taskNotStored(spec: HookTaskSpec, name: string, error: unknown): EventText {
   const remedy = isUnknownField(error) ? `; the CRD is older than the operator: ${APPLY_CRDS}` : "";
   const note = `its HookTask cannot be stored: ${messageOf(error)}${remedy}`;
-  return eventOf(spec, "TaskNotBegun", { note, key: name });
+  return eventOf(spec, "TaskNotBegun", { note, key: `${name} ${messageOf(error)}` });
 }
 
 /** `key`: tells one change of this kind from the next. */

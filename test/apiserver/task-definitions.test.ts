@@ -67,7 +67,7 @@ describe("an operator that is newer than the CRDs of tasks", () => {
     await tasks.policy(ns, { tasks: [jobTask("clean")] });
     await tasks.deletedCluster(ns);
     await cp.waitFor("an Event to say so", async () => {
-      await tasks.isHeld(ns, /task clean has not begun/);
+      await tasks.isHeld(ns, /task clean cannot begin: its HookTask cannot be stored/);
       return (await cp.list({ apiVersion: "events.k8s.io/v1", kind: "Event", namespace: ns })).some(
         ({ reason, note }) =>
           reason === "TaskNotBegun" &&

@@ -158,7 +158,7 @@ function ofRecord(task: CompiledTask, record: TaskRecord, now: Date, end: Date |
   return {
     task: task.name,
     begins: task.begins,
-    ...(record.unstored === true ? withoutRetry(words, record) : { ...words, hookTask: { namespace, name } }),
+    ...(record.unstored === true ? ofUnstored(words, record) : { ...words, hookTask: { namespace, name } }),
     attempts,
     ...(words.reason !== "TaskAltered" && record.hindered === true && { hindered: true }),
     ...(nextAttempt !== undefined && { nextAttempt }),
@@ -168,9 +168,14 @@ function ofRecord(task: CompiledTask, record: TaskRecord, now: Date, end: Date |
   };
 }
 
-function withoutRetry({ message, ...words }: Words, { namespace, identity: { task } }: TaskRecord): Words {
-  const why = `its HookTask cannot be stored, because namespace ${namespace} is being deleted`;
-  return { ...words, message: message === "" ? "" : `task ${task} has failed (${why})` };
+/** Without a HookTask to look at, or to retry. */
+function ofUnstored(words: Words, { namespace, phase, identity: { task } }: TaskRecord): Words {
+  const why = "its HookTask cannot be stored";
+  const text =
+    phase === "Pending"
+      ? `cannot begin: ${why} (the Event TaskNotBegun says why)`
+      : `has failed (${why}, because namespace ${namespace} is being deleted)`;
+  return { ...words, message: words.message === "" ? "" : `task ${task} ${text}` };
 }
 
 /** The message is empty where the task holds nothing. */

@@ -22,7 +22,7 @@ export interface TaskRecord {
   readonly phase: TaskPhase;
   /** Its operation has ended or is no longer wanted, so it never counts again. */
   readonly over: boolean;
-  /** There is no HookTask, because its namespace is being deleted. */
+  /** There is no HookTask: it cannot be stored now or, as its namespace is being deleted, ever. */
   readonly unstored?: true;
   /** Its action is not the one that the operator has stored, so it holds, whatever its status says. */
   readonly altered: boolean;

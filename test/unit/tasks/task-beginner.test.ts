@@ -91,6 +91,26 @@ describe("a call", () => {
     assert.ok(unstored.length === 20 && unstored.every(({ phase }) => phase === "Failed"));
   });
 
+  test("says once an hour, for as long as an Event lasts, why one cannot be stored", async (t) => {
+    const clock = { ms: 0 };
+    t.mock.method(performance, "now", () => clock.ms);
+    let error = refused;
+    const { beginner, told } = beginnerOf(() => error);
+    const counts: number[] = [];
+    const call = async (minutes: number): Promise<void> => {
+      clock.ms = minutes * 60_000;
+      const [unstored] = await beginner.begin(request, decisionOf(1));
+      assert.deepEqual([unstored?.phase, unstored?.hindered, unstored?.unstored], ["Pending", true, true]);
+      counts.push(told.length);
+    };
+    await call(0);
+    await call(59);
+    await call(60);
+    error = new KubeError("create: exceeded quota", { code: 403, reason: "Forbidden" });
+    await call(61);
+    assert.deepEqual(counts, [1, 1, 2, 3]);
+  });
+
   test("at a hook that cannot be held has stored all once none is left", async () => {
     const { begins: toStore = [], ...rest } = decisionOf(20);
     const { beginner, asked } = beginnerOf();
