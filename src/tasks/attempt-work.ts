@@ -256,7 +256,9 @@ export async function observe(work: AttemptWork): Promise<HookTaskStatus> {
     if (found !== undefined && found.metadata.uid === attempt.uid) return judged(work, found);
     const name = `${kindOf(task.spec).kind} ${attempt.name}`;
     const message =
-      found === undefined ? `${name} was deleted before it was done` : `${name} was replaced by another`;
+      found === undefined
+        ? `${name} is gone, and was not seen to be done`
+        : `${name} was replaced by another`;
     return attemptEnded(task, { outcome: "Vanished", message }, now);
   } catch (error) {
     return waitsOrTimedOut(work, `${isRefused(error) ? UNSEEN : ""}${reasonOf(error)}`);

@@ -130,6 +130,7 @@ describe("tasks", () => {
     await cp.delete({ apiVersion: "batch/v1", kind: "Job", namespace: ns, name: metadata.name });
     const { status } = await taskIs(cp, ns, "Failed");
     assert.equal(status?.attempts?.[0]?.outcome, "Vanished");
+    assert.match(status?.message ?? "", /^Job clean-\w+ is gone, and was not seen to be done$/);
     await tasks.isHeld(ns, /has failed/);
   });
 

@@ -191,9 +191,13 @@ describe("an attempt", () => {
 
   test("has not succeeded when its object is gone, or another one", async () => {
     const task = running({ uid: "job-1" });
-    for (const found of [undefined, object("job-2")]) {
+    for (const [found, why] of [
+      [undefined, "is gone, and was not seen to be done"],
+      [object("job-2"), "was replaced by another"],
+    ] as const) {
       const status = await observe(workOf(server({ find: async () => await Promise.resolve(found) }), task));
       assert.deepEqual([status.phase, status.attempts?.[0]?.outcome], ["Failed", "Vanished"]);
+      assert.equal(status.message, `Job clean-0123456789 ${why}`);
     }
   });
 
