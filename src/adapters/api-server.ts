@@ -64,6 +64,12 @@ export class ApiServerAdapter implements LiveReader, PolicyApi, RolloutApi {
     };
   }
 
+  /** The apiVersion in which Clusters are served. */
+  get clusterVersion(): string {
+    const { group, version } = this.#clusters.current;
+    return `${group}/${version}`;
+  }
+
   async policies(
     kind: PolicyKind,
     namespace: string | undefined,

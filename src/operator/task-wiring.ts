@@ -123,6 +123,7 @@ export class Tasks {
       store: taskStore,
       objects: new TaskObjects(taskClient),
       permits: new Permits({ ...wiring, memory, store: { policies, overrides }, reader: api }),
+      clusterVersion: () => api.clusterVersion,
       polls: this.#polls,
       allowance: new Allowance(BEGINNINGS),
       loaded: () => store().loaded && this.isKnown(),

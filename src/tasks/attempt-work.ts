@@ -46,6 +46,8 @@ export interface AttemptWork {
   readonly attempt: TaskAttempt;
   /** A stub of it, once it is gone. */
   readonly cluster: Cluster;
+  /** The apiVersion in which the API server serves it. */
+  readonly clusterVersion: string;
   readonly now: Date;
   /** Its request was refused, and has changed nothing. */
   readonly onRefused?: () => void;
@@ -177,7 +179,8 @@ function refOf({ spec }: HookTask, { name, namespace }: TaskAttempt): ObjectRef 
   return { ...kindOf(spec), name, ...placeOf(namespace) };
 }
 
-function objectOf({ task, attempt, cluster }: AttemptWork): TaskObject {
+function objectOf(work: AttemptWork): TaskObject {
+  const { task, attempt } = work;
   const { create: created, apply } = task.spec.action;
   const template: Record<string, unknown> = { ...(created ?? apply) };
   const { labels, annotations, ...metadata } = fieldsOf(template["metadata"]);
@@ -194,16 +197,16 @@ function objectOf({ task, attempt, cluster }: AttemptWork): TaskObject {
         [TASK_LABEL]: task.metadata.name,
       },
       annotations: { ...fieldsOf(annotations), [CLUSTER_UID]: task.spec.clusterRef.uid },
-      ...ownersOf(task, cluster),
+      ...ownersOf(work),
     },
   };
 }
 
 /** Without blockOwnerDeletion, which the account may not be allowed to set. */
-function ownersOf({ spec }: HookTask, { metadata }: Cluster): object {
-  if (spec.action.ownedByCluster !== true) return {};
-  const { name, uid } = metadata;
-  return { ownerReferences: [{ apiVersion: "cluster.x-k8s.io/v1beta2", kind: "Cluster", name, uid }] };
+function ownersOf({ task, cluster, clusterVersion: apiVersion }: AttemptWork): object {
+  if (task.spec.action.ownedByCluster !== true) return {};
+  const { name, uid } = cluster.metadata;
+  return { ownerReferences: [{ apiVersion, kind: "Cluster", name, uid }] };
 }
 
 /**

@@ -35,6 +35,8 @@ export interface TaskReconcilerOptions {
   readonly store: TaskStore;
   readonly objects: TaskObjects;
   readonly permits: Permits;
+  /** The apiVersion in which the API server serves Clusters. */
+  readonly clusterVersion: () => string;
   readonly polls: Polls;
   /** How many tasks of each namespace may begin. */
   readonly allowance: Pick<Allowance, "restMs" | "spend">;
@@ -258,10 +260,10 @@ export class TaskReconciler {
   }
 
   #workOn(task: HookTask, attempt: TaskAttempt): AttemptWork {
-    const { objects, permits, now } = this.#options;
+    const { objects, permits, clusterVersion, now } = this.#options;
     const { clusterRef } = task.spec;
     const cluster = permits.clusterOf(clusterRef) ?? goneCluster(clusterRef);
-    return { objects, task, attempt, cluster, now: now() };
+    return { objects, task, attempt, cluster, clusterVersion: clusterVersion(), now: now() };
   }
 
   /** A request whose answer is lost may still be carried out. */

@@ -143,6 +143,7 @@ export class SuiteTasks {
     const { now } = this.#session;
     const { status = {} } = task;
     const cluster = this.#clusterOf(task) ?? goneCluster(task.spec.clusterRef);
+    const work = { objects: this.#objects, task, cluster, clusterVersion: "cluster.x-k8s.io/v1beta2", now };
     switch (step.do) {
       case "MarkOver":
         return operationOver(status, now);
@@ -153,9 +154,9 @@ export class SuiteTasks {
       case "Begin":
         return attemptBegun(task, this.#attemptOf(task), now);
       case "CarryOut":
-        return await carryOut({ objects: this.#objects, task, attempt: step.attempt, cluster, now });
+        return await carryOut({ ...work, attempt: step.attempt });
       case "Observe":
-        return await observe({ objects: this.#objects, task, attempt: step.attempt, cluster, now });
+        return await observe({ ...work, attempt: step.attempt });
       case "Remove":
       case "CleanUp":
       case "Rest":

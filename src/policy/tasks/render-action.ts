@@ -73,9 +73,17 @@ export function renderAction(
   const value = withoutNulls(rendered.value);
   const done = verb === "delete" ? deletionOf(value, owner) : objectOf(value, task, owner);
   if (!done.ok) return done;
+  const { namespace } = fieldsOf(done.value["metadata"]);
+  if (ownedByCluster === true && namespace !== variables.cluster.metadata.namespace)
+    return fails(
+      `ownedByCluster: the object is in namespace ${String(namespace)}, the Cluster is not: ${BESIDE_IT}`,
+    );
   const action: TaskAction = { [verb]: done.value, ...(ownedByCluster === true && { ownedByCluster }) };
   return { ok: true, action };
 }
+
+/** The garbage collector takes an owner in another namespace for absent, and deletes the object. */
+const BESIDE_IT = "set metadata.namespace: << cluster.metadata.namespace >>";
 
 function fails(problem: string): Failure {
   return { ok: false, problem };

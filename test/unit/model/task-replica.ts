@@ -132,6 +132,7 @@ export function startReplica({ world, laws, weakness, requests, isLeading }: Rep
     store: store as unknown as TaskStore,
     objects: objectsFor(world, laws, ask, weakness.background === true),
     permits,
+    clusterVersion: () => "cluster.x-k8s.io/v1beta2",
     polls: { take: () => true, isScheduled: none, schedule: none, forget: none } as unknown as Polls,
     allowance: new Allowance(BEGINNINGS),
     leading: isLeading,

@@ -104,6 +104,7 @@ function lab(t: TestContext, policy: CompiledPolicy): Lab {
     served: ALL_HOOKS,
     lacksSlot: () => false,
     objects,
+    clusterVersion: () => "cluster.x-k8s.io/v1beta2",
     polls: { take: () => true, isScheduled: () => false, schedule: () => undefined, forget: () => undefined },
     allowance: { restMs: () => state.turnInMs, spend: () => undefined },
     leading: () => true,

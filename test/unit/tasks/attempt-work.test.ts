@@ -55,7 +55,7 @@ function running(one: Partial<TaskAttempt> = {}, spec: Partial<HookTaskSpec> = {
 const workOf = (objects: Objects, task: HookTask) => {
   const [last] = task.status?.attempts ?? [];
   assert.ok(last !== undefined);
-  return { objects, task, attempt: last, cluster, now: NOW };
+  return { objects, task, attempt: last, cluster, clusterVersion: "cluster.x-k8s.io/v1beta1", now: NOW };
 };
 
 describe("an attempt", () => {
@@ -184,7 +184,7 @@ describe("an attempt", () => {
     assert.equal(status.phase, "Succeeded");
     assert.match(api.seen[0] ?? "", /^hookpolicy-[0-9a-f]{16}$/);
     const owners = [
-      { apiVersion: "cluster.x-k8s.io/v1beta2", kind: "Cluster", name: "prod-1", uid: "cluster-uid" },
+      { apiVersion: "cluster.x-k8s.io/v1beta1", kind: "Cluster", name: "prod-1", uid: "cluster-uid" },
     ];
     assert.deepEqual(api.sent?.metadata["ownerReferences"], owners);
   });

@@ -96,6 +96,7 @@ function lab(t: TestContext, world: World): Lab {
     store: store as unknown as TaskStore,
     objects: objects as TaskObjects,
     permits: permits as Permits,
+    clusterVersion: () => "cluster.x-k8s.io/v1beta2",
     polls,
     allowance: new Allowance(BEGINNINGS),
     leading: () => isLeading,

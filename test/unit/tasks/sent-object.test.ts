@@ -52,7 +52,8 @@ async function sentFor(spec: TaskSpec): Promise<TaskObject | undefined> {
   const { metadata } = VARIABLES.cluster;
   const on = { metadata: { ...metadata, resourceVersion: "1" }, paused: false, created: true };
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what a new attempt calls
-  await carryOut({ objects: objects as TaskObjects, task: stored, attempt: begun, cluster: on, now: NOW });
+  const [sender, clusterVersion] = [objects as TaskObjects, "cluster.x-k8s.io/v1beta2"];
+  await carryOut({ objects: sender, task: stored, attempt: begun, cluster: on, clusterVersion, now: NOW });
   assert.ok(sent !== undefined);
   return sent;
 }

@@ -59,6 +59,7 @@ function replica(t: TestContext, status: HookTaskStatus): Leader {
       isTakenBack: () => leader.isTakenBack,
       keepMs: () => Infinity,
     },
+    clusterVersion: () => "cluster.x-k8s.io/v1beta2",
     polls: { forget: () => undefined },
     allowance: new Allowance(BEGINNINGS),
     leading: () => leader.leading,

@@ -105,6 +105,15 @@ describe("labels and annotations", () => {
     assert.equal(problemOf({ ownerReferences }), "");
     assert.match(problemOf({ ownerReferences }, { ownedByCluster: true }), /^metadata\.ownerReferences: /);
   });
+
+  test("of the Cluster is the owner only of what is in its namespace", () => {
+    const owned = (meta: object): RenderedAction =>
+      render({ ...map({ name: "a", ...meta }), ownedByCluster: true }, FLEET);
+    const there = { namespace: "<< cluster.metadata.namespace >>" };
+    assert.deepEqual(metadata(owned(there)), { name: "a", namespace: "team-a" });
+    for (const elsewhere of [{}, { namespace: "team-b" }])
+      assert.match(problem(owned(elsewhere)), /^ownedByCluster: .* set metadata\.namespace: << cluster/);
+  });
 });
 
 describe("the namespace", () => {
