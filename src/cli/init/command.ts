@@ -28,7 +28,7 @@ const command = new Command("init")
   .argument("[dir]", "the folder, or 'tasks' for the rights of tasks", ".")
   .summary("a folder to start with: policy, suite, pipelines; rights of tasks")
   .description(
-    "Writes a policy, a test suite for it, pipelines for GitHub and GitLab, an entry for pre-commit and the schema that editors read. Files that are there already are left as they are.\n\n'init tasks' prints a ServiceAccount for the tasks of a namespace, what it may do, and that the operator may act as it.\n\nExit code: 0 done, 1 a file that cannot be written, 2 wrong usage.",
+    "Writes a policy, a test suite for it, pipelines for GitHub and GitLab, an entry for pre-commit and the schema that editors read. Files that are there already are left as they are.\n\n'init tasks' prints a ServiceAccount for the tasks of a namespace, what it may do, and that the operator may act as it. Name all rights in one call: once applied, another one replaces them.\n\nExit code: 0 done, 1 a file that cannot be written, 2 wrong usage.",
   )
   .option(
     "-n, --namespace <name>",

@@ -48,7 +48,7 @@ export function taskRightsYaml(
       { apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace } },
     ),
     documentOf(
-      "What a task may do. The containers of a Job have the ServiceAccount of its Pod instead.",
+      "What a task may do: name all rights in one call, because another one replaces them. The containers of a Job have the ServiceAccount of its Pod instead.",
       role(name, namespace, work),
     ),
     documentOf(undefined, binding(name, namespace, account)),
