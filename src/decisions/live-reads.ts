@@ -194,7 +194,10 @@ export class LiveReads {
     }
   }
 
-  /** Those that still exist unchanged. `known`: those in memory; one that memory does not have could only release. */
+  /**
+   * Those that still exist unchanged; one that is being deleted has another generation. `known`: those in memory; one that
+   * memory does not have could only release.
+   */
   async overrides(underWay: ConfirmationUnderWay, known: readonly Override[]): Promise<readonly Override[]> {
     if (known.length === 0) return known;
     const live = await this.#ofAll(underWay, "HookOverride", () => this.#reader.overrides());

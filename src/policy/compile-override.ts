@@ -4,16 +4,19 @@ import type { HookOverride } from "../api/hook-policy.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
 import { HOUR_MS } from "../lib/duration.ts";
 import { withoutNulls } from "../lib/fields.ts";
-import { after } from "../lib/instant.ts";
+import { after, earliest, readTimestamp } from "../lib/instant.ts";
 import { describeErrors } from "./message.ts";
 import type { Override, OverrideProblem } from "./world.ts";
 import { policyName } from "./policy-ref.ts";
 import { describeTooLarge, TOO_LARGE } from "../views/too-large.ts";
 import { validatePolicy } from "./validation/schema.ts";
 
-/** Total: an invalid override has no effect. `maxMs` counts from its creation. */
+/**
+ * Total: an invalid override has no effect. `maxMs` counts from its creation. Who deletes one ends it, although finalizers
+ * may keep the object.
+ */
 export function compileOverride(object: HookOverride, maxMs: number): Override {
-  const { name, uid, generation = 0, creationTimestamp } = object.metadata;
+  const { name, uid, generation = 0, creationTimestamp, deletionTimestamp } = object.metadata;
   const identity = { name, uid, generation };
   const idle = (reason: OverrideProblem["reason"], message: string): Override => {
     return { ...identity, ...NOWHERE, problem: { reason, message } };
@@ -22,15 +25,15 @@ export function compileOverride(object: HookOverride, maxMs: number): Override {
   const errors = validatePolicy("HookOverride", object).filter(({ path }) => path.startsWith("spec"));
   if (errors.length > 0) return idle("InvalidSpec", describeErrors(errors));
   const { clusterRef, hooks, policyRefs, expiresAt: until } = withoutNulls(object.spec);
-  const expiresAt = new Date(until);
+  const wanted = new Date(until);
   const created = new Date(creationTimestamp ?? NaN);
   return {
     ...identity,
     clusterRef,
     hooks: new Set(hooks),
     ...(policyRefs !== undefined && { policies: new Set(policyRefs.map(policyName)) }),
-    expiresAt,
-    ...(!(expiresAt <= after(created, maxMs)) && { problem: { reason: "TooLong", message: tooLong(maxMs) } }),
+    expiresAt: earliest([wanted, readTimestamp(deletionTimestamp)]) ?? wanted,
+    ...(!(wanted <= after(created, maxMs)) && { problem: { reason: "TooLong", message: tooLong(maxMs) } }),
   };
 }
 

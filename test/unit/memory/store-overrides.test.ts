@@ -49,6 +49,10 @@ describe("an override", () => {
     "is deleted": ({ store }) => store.overrideChanged("let-go", undefined),
     "is shortened": (fixture) =>
       fixture.setOverride(hookOverride({ expiresAt: at("-1s").toISOString() }, { generation: 2 })),
+    "is being deleted, which a finalizer keeps from its end": (fixture) =>
+      fixture.setOverride(
+        hookOverride({}, { generation: 2, deletionTimestamp: at("+0s").toISOString(), finalizers: ["x/y"] }),
+      ),
     "is replaced by another one of its name": (fixture) =>
       fixture.setOverride(
         hookOverride({ clusterRef: { namespace: "team-a", name: "prod-2" } }, { uid: "again" }),

@@ -144,6 +144,25 @@ describe("a HookOverride", () => {
   });
 });
 
+describe("a HookOverride that is being deleted", () => {
+  const deleted = { deletionTimestamp: at("-1m").toISOString() };
+  const ends = (...args: Parameters<typeof override>): Date => override(...args).expiresAt;
+
+  test("has no effect any more", () => {
+    assert.equal(decided([override({}, deleted)]).holds, true);
+  });
+
+  test("expired at its deletion, if not before", () => {
+    assert.deepEqual(ends({}, deleted), at("-1m"));
+    assert.deepEqual(ends({ expiresAt: at("-2m").toISOString() }, deleted), at("-2m"));
+  });
+
+  test("is too long as before, so that a clock which is behind does not revive it", () => {
+    const tooLong = override({ expiresAt: at("+400h").toISOString() }, deleted);
+    assert.equal(tooLong.problem?.reason, "TooLong");
+  });
+});
+
 describe("of several overrides", () => {
   test("the one that lasts longest counts, and by name where they end together", () => {
     const short = override({}, { name: "a", uid: "a" });
