@@ -32,7 +32,9 @@ export async function wantedFinalizers(
   const { namespace = "", deletionTimestamp, finalizers = [] } = metadata;
   const without = finalizers.filter((finalizer) => finalizer !== FINALIZER);
   if (deletionTimestamp !== undefined)
-    return (await mayGo(policy, namespace, matchedClusters, api)) ? without : undefined;
+    return (await mayGo(policy, { namespace, deletionTimestamp }, matchedClusters, api))
+      ? without
+      : undefined;
   const holds = holdsDeletion(policy);
   const wants = holds && mayMatch(policy, matchedClusters);
   // Replicas whose memories differ would add and remove it in turn, and it would be missing at times.
@@ -54,15 +56,19 @@ function holdsDeletion({ ref, mode, rules }: CompiledPolicy): boolean {
   );
 }
 
-/** The owner of a policy may delete it at once; in a namespace that is being deleted it stays until it holds nothing. */
+/**
+ * The owner of a policy may delete it at once; with its namespace it stays until it holds nothing. A Namespace that is
+ * younger than the deletion is another one of the name: the finalizers of the first were removed by force.
+ */
 async function mayGo(
   policy: CompiledPolicy,
-  namespace: string,
+  { namespace, deletionTimestamp }: Required<Pick<ObjectMeta, "namespace" | "deletionTimestamp">>,
   matchedClusters: number,
   api: PolicyApi,
 ): Promise<boolean> {
-  const live = await api.findNamespace(namespace);
-  if (live?.metadata.deletionTimestamp === undefined) return true;
+  const live = (await api.findNamespace(namespace))?.metadata;
+  const isOwn = (live?.creationTimestamp ?? "") <= deletionTimestamp;
+  if (live !== undefined && live.deletionTimestamp === undefined && isOwn) return true;
   const left = await api.hasCluster(namespace, policy.clusterSelector);
   // If the CRD of Clusters was deleted, memory gets no more events about them.
   return left === undefined || (!left && (policy.tooLarge === true || matchedClusters === 0));

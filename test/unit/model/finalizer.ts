@@ -2,7 +2,7 @@
 
 import { FINALIZER } from "../../../src/api/hook-policy.ts";
 import type { KubeObject } from "../../../src/kube/resource.ts";
-import { hookPolicy, NOW } from "../builders.ts";
+import { at, hookPolicy, NOW } from "../builders.ts";
 import type { Step } from "./explorer.ts";
 import type { Fleet, Scenario } from "./fleet.ts";
 
@@ -60,10 +60,13 @@ const base = {
   forgetsStatus: true,
 } as const;
 
-const outlivesItsClusters = (fleet: Fleet): readonly string[] =>
-  isGoing(namespaceOf(fleet)) && policyOf(fleet) === undefined && clusterOf(fleet) !== undefined
+const goesFirst = (fleet: Fleet): readonly string[] =>
+  policyOf(fleet) === undefined && clusterOf(fleet) !== undefined
     ? ["the policy is gone, and the Cluster that it holds is not"]
     : [];
+
+const outlivesItsClusters = (fleet: Fleet): readonly string[] =>
+  isGoing(namespaceOf(fleet)) ? goesFirst(fleet) : [];
 
 const isNotStuck = (fleet: Fleet): readonly string[] => {
   const { metadata } = policyOf(fleet) ?? {};
@@ -82,6 +85,30 @@ const terminating: Scenario = {
   others: (fleet) => [...deletePolicy(fleet, "the namespace controller", true), ...clusterGoes(fleet, true)],
   broken: outlivesItsClusters,
   brokenAtRest: isNotStuck,
+};
+
+/** Somebody removes the finalizers of the namespace, and a GitOps tool makes it again. */
+const forced: Scenario = {
+  ...terminating,
+  others: (fleet) => {
+    const { api } = fleet;
+    const begun = isGoing(namespaceOf(fleet));
+    const again = { name: "team-a", uid: "uid-again", creationTimestamp: at("+1s").toISOString() };
+    return [
+      ...deletePolicy(fleet, "the namespace controller", begun),
+      ...clusterGoes(fleet, true),
+      ...fleet.once("the namespace is forced away", begun, () =>
+        api.edit("namespaces", "team-a", (object) => withFinalizers(object, [])),
+      ),
+      ...fleet.once(
+        "the namespace is made again",
+        namespaceOf(fleet) === undefined,
+        () => void api.put("namespaces", { metadata: { ...again, resourceVersion: "" } }),
+      ),
+    ];
+  },
+  broken: goesFirst,
+  brokenAtRest: (fleet) => (clusterOf(fleet) === undefined ? isNotStuck(fleet) : []),
 };
 
 /** A Cluster that one replica has seen, and another one not yet. */
@@ -165,6 +192,7 @@ export const finalizerScenarios: Readonly<Record<string, Scenario>> = {
     replicas: 1,
     limits: { failures: 1 },
   },
+  "in a namespace that is forced away, and made again": { ...forced, replicas: 1 },
   "in a namespace with a Cluster that one of two replicas has not seen": unseen,
   "in a namespace that stays, with an API server whose answers get lost": {
     ...owned,

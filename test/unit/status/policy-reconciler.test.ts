@@ -311,7 +311,22 @@ describe("the finalizer", () => {
     },
     "goes at once when the policy is deleted in a living namespace": { policy: deleted, want: [] },
     "goes in a living namespace although nothing was read yet": { policy: deleted, load: false, want: [] },
-    "goes when the namespace is gone": { policy: deleted, live: undefined, want: [] },
+    "goes with the last Cluster when the namespace is gone": {
+      policy: goes,
+      live: undefined,
+      matches: false,
+      want: ["somebody/else"],
+    },
+    "stays while a Cluster matches although the namespace is gone": { policy: deleted, live: undefined },
+    "stays while a Cluster matches although the namespace was made again since the deletion": {
+      policy: deleted,
+      live: namespace({ creationTimestamp: "2026-11-21T12:00:01Z" }),
+    },
+    "goes when the policy was deleted in the second in which the namespace was made": {
+      policy: deleted,
+      live: namespace({ creationTimestamp: DELETED }),
+      want: [],
+    },
     "stays in a terminating namespace while a Cluster matches": { policy: deleted, live: terminating },
     "stays in a terminating namespace while the API server still has one": {
       policy: goes,
