@@ -87,13 +87,17 @@ export function changeErrors(kind: Kind, before: Fields, after: Fields): readonl
     .map(({ path, message }) => ({ path, message }));
 }
 
-/** Keeps at most `max` errors of each rule and of the rest, so that every rule with errors keeps some. */
+/**
+ * Keeps at most `max` errors of each rule and of the rest, and as many unknown fields, so that every rule with errors keeps
+ * some, and none hides what a newer version may know.
+ */
 export function firstOfEachRule(errors: readonly FieldError[], max: number): FieldError[] {
   const counts = new Map<string, number>();
-  return errors.filter(({ path }) => {
+  return errors.filter(({ path, unknown = false }) => {
     const [rule = ""] = /^spec\.rules\[\d+\]/.exec(path) ?? [];
-    const count = (counts.get(rule) ?? 0) + 1;
-    counts.set(rule, count);
+    const part = `${rule} ${unknown}`;
+    const count = (counts.get(part) ?? 0) + 1;
+    counts.set(part, count);
     return count <= max;
   });
 }

@@ -21,6 +21,7 @@ import {
   gated,
   hookPolicy,
   NOW,
+  range,
   rule,
   UPGRADE,
   world,
@@ -61,6 +62,14 @@ describe("a rule that cannot be evaluated", () => {
       assert.equal(decide([policy], world(), DELETE, NOW).verdict, "Blocked");
     });
   }
+});
+
+test("a field that this version does not know holds whatever else is wrong with the rule, and how often", () => {
+  const wrong = (i: number): GateSpec => ({ name: `G${i}`, wait: { duration: "soon" } });
+  const spec = { until: range(16).map(wrong), when: "canary" } as object;
+  const policy = compiled(hookPolicy({ failurePolicy: "Ignore", rules: [rule(spec)] }));
+  const decision = decide([policy], approved, DELETE, NOW);
+  assert.deepEqual([decision.verdict, decision.holds], ["NotEvaluable", true]);
 });
 
 describe("an invalid spec", () => {
