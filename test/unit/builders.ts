@@ -6,6 +6,7 @@ import type {
   HookOverride,
   HookOverrideSpec,
   HookPolicySpec,
+  HookRollout,
   RuleSpec,
   WindowEntry,
 } from "../../src/api/hook-policy.ts";
@@ -237,6 +238,18 @@ export function hookOverride(
 
 export function override(...args: Parameters<typeof hookOverride>): ReturnType<typeof compileOverride> {
   return compileOverride(hookOverride(...args), MAX_OVERRIDE_MS);
+}
+
+/** Its spec can be read by everything else. */
+export function failingWhenValidated<T extends HookOverride | HookRollout>(object: T): T {
+  const entries = Object.entries(object.spec).map(([key, value]) => {
+    const get = (): unknown => {
+      if (new Error("stack").stack?.includes("validateObject") === true) throw new Error("a bug");
+      return value;
+    };
+    return [key, { enumerable: true, get }] as const;
+  });
+  return { ...object, spec: Object.defineProperties({}, Object.fromEntries(entries)) };
 }
 
 /** From 0 on. */

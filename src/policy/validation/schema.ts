@@ -48,7 +48,7 @@ export function validatePolicy(kind: Kind, object: unknown, max = Infinity): rea
     return validateObject(kind, object, max);
   } catch (error) {
     // For example, a property that throws when it is read: not from JSON or YAML.
-    return [{ path: "", message: `cannot be validated: ${messageOf(error)}` }];
+    return [{ path: "spec", message: `cannot be validated: ${messageOf(error)}` }];
   }
 }
 

@@ -11,6 +11,7 @@ import {
   APPROVED,
   at,
   clusterHookPolicy,
+  failingWhenValidated,
   gated,
   hookOverride,
   hookPolicy,
@@ -142,6 +143,12 @@ describe("a HookOverride", () => {
     assert.deepEqual([without.verdict, without.holds, covered.holds], ["WouldBlock", false, false]);
     assert.equal(covered.trace[0]?.overriddenBy, "let-go");
   });
+});
+
+test("a HookOverride that a bug keeps from being validated has no effect", () => {
+  const broken = compileOverride(failingWhenValidated(hookOverride()), MAX_OVERRIDE_MS);
+  assert.equal(broken.problem?.reason, "InvalidSpec");
+  assert.equal(decided([broken]).holds, true);
 });
 
 describe("a HookOverride that is being deleted", () => {

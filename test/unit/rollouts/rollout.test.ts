@@ -6,6 +6,7 @@ import { healthOf, isAtTarget } from "../../../src/rollouts/health.ts";
 import { unmetGate, promotionQueries } from "../../../src/rollouts/promotion.ts";
 import { compileRollout } from "../../../src/rollouts/rollout.ts";
 import { scopeOf } from "../../../src/rollouts/rollout.ts";
+import { failingWhenValidated } from "../builders.ts";
 import { hookRollout, NOW, rolloutOf, TARGET, waitingCluster } from "./fixtures.ts";
 
 const CLUSTER = waitingCluster("c", { progress: { reconciled: true } }, { tier: "prod" });
@@ -31,6 +32,11 @@ describe("an invalid rollout", () => {
     const stub = (mode?: "Audit") => compileRollout(stubRollout(hookRollout({ ...(mode && { mode }) })));
     assert.deepEqual([stub().mode, stub().tooLarge], ["Enforce", true]);
     assert.deepEqual([stub("Audit").mode, stub("Audit").tooLarge], ["Audit", true]);
+  });
+
+  test("holds when a bug keeps it from being validated", () => {
+    const rollout = hookRollout();
+    assert.match(compileRollout(failingWhenValidated(rollout)).problem ?? "", /cannot be validated: a bug/);
   });
 
   test("selects every Cluster by a selector that is not valid", () => {

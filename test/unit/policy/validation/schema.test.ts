@@ -154,7 +154,7 @@ describe("whatever comes in, there is a verdict", () => {
       },
     };
     assert.deepEqual(validatePolicy("HookPolicy", object), [
-      { path: "", message: "cannot be validated: gone" },
+      { path: "spec", message: "cannot be validated: gone" },
     ]);
   });
 
