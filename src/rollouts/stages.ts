@@ -19,7 +19,8 @@ export function closedBy(
   now: Date,
 ): CompiledStage | undefined {
   const known = knownStages(status, target);
-  return stages.slice(0, stages.indexOf(stage)).find((before) => !hasPassed(before, known, now));
+  const first = stages.find((each) => each === stage || !hasPassed(each, known, now));
+  return first === stage ? undefined : first;
 }
 
 /** When the stage has soaked; `undefined`: it does not soak for the target, or has to be judged again. */

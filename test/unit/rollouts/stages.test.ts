@@ -33,6 +33,12 @@ describe("a stage is open", () => {
     assert.equal(closed(undefined), "canary");
   });
 
+  test("not if it is of another spec: then every stage has to have passed", () => {
+    const [, stage] = rolloutOf({ stages: STAGES }).stages;
+    const canary = statusOf({ passed: true, soakingSince: ago(60) });
+    assert.equal(closedBy(rollout, canary, { stage: stage!, target: TARGET }, NOW)?.name, "rest");
+  });
+
   test("not by the word passed alone: the soak may have become longer since", () => {
     assert.equal(closed(statusOf({ passed: true, soakingSince: ago(59) })), "canary");
     assert.equal(closed(statusOf({ passed: true })), "canary");
