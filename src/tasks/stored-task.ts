@@ -98,9 +98,11 @@ function identityIn({
   uid,
   resourceVersion,
   creationTimestamp,
+  deletionTimestamp,
 }: ObjectMeta): ObjectMeta {
   const created = creationTimestamp !== undefined && { creationTimestamp };
-  return { name, namespace, uid, resourceVersion, ...created };
+  const deleted = deletionTimestamp !== undefined && { deletionTimestamp };
+  return { name, namespace, uid, resourceVersion, ...created, ...deleted };
 }
 
 export function viewTask(raw: KubeObject): HookTask {
@@ -138,6 +140,8 @@ function isNamed({ metadata, spec }: HookTask): boolean {
 
 function recordIn({ metadata, spec, status = {} }: HookTask, altered: boolean): TaskRecord {
   const { phase = "Pending" } = status;
+  // Who deletes it wants what was done judged again, although finalizers may keep it.
+  const isWithdrawn = phase === "Succeeded" && metadata.deletionTimestamp !== undefined;
   const endedAt = readTimestamp(status.endedAt);
   const next = nextAttemptOf({ spec, status });
   return {
@@ -145,7 +149,7 @@ function recordIn({ metadata, spec, status = {} }: HookTask, altered: boolean): 
     name: metadata.name,
     identity: spec,
     phase,
-    over: status.over !== undefined,
+    over: status.over !== undefined || isWithdrawn,
     altered,
     ...(spec.after !== undefined && { after: spec.after }),
     ...(phase === "Succeeded" && endedAt !== undefined && { succeededAt: endedAt }),

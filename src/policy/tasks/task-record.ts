@@ -20,7 +20,7 @@ export interface TaskRecord {
   readonly name: string;
   readonly identity: TaskIdentity;
   readonly phase: TaskPhase;
-  /** Its operation has ended or is no longer wanted, so it never counts again. */
+  /** Its operation has ended or is no longer wanted, or its success was deleted, so it never counts again. */
   readonly over: boolean;
   /** There is no HookTask: it cannot be stored now or, as its namespace is being deleted, ever. */
   readonly unstored?: true;

@@ -45,6 +45,18 @@ test("nor does a list count it, which tells an action that was changed", () => {
   ]);
 });
 
+test("a success that is being deleted never counts again, as if it were gone; one that has not ended does", () => {
+  const counts = (phase: "Succeeded" | "Running", deleted: boolean): unknown[] => {
+    const { metadata, ...task } = named(hookTask({ phase }));
+    const going = deleted && { deletionTimestamp: ago(1), finalizers: ["foregroundDeletion"] };
+    const read = { ...task, metadata: { ...metadata, ...going } };
+    return [storedTask(read).record, ...recordsOf([read])].map(({ over }) => !over);
+  };
+  assert.deepEqual(counts("Succeeded", false), [true, true]);
+  assert.deepEqual(counts("Succeeded", true), [false, false]);
+  assert.deepEqual(counts("Running", true), [true, true]);
+});
+
 test("memory keeps who a HookTask is and how far, and not what it does", () => {
   const status = { phase: "Running", begun: 2, attempts: [attempt(), attempt({ uid: "job-2" })] } as const;
   const task = named(
