@@ -140,8 +140,6 @@ function isNamed({ metadata, spec }: HookTask): boolean {
 
 function recordIn({ metadata, spec, status = {} }: HookTask, altered: boolean): TaskRecord {
   const { phase = "Pending" } = status;
-  // Who deletes it wants what was done judged again, although finalizers may keep it.
-  const isWithdrawn = phase === "Succeeded" && metadata.deletionTimestamp !== undefined;
   const endedAt = readTimestamp(status.endedAt);
   const next = nextAttemptOf({ spec, status });
   return {
@@ -149,7 +147,7 @@ function recordIn({ metadata, spec, status = {} }: HookTask, altered: boolean): 
     name: metadata.name,
     identity: spec,
     phase,
-    over: status.over !== undefined || isWithdrawn,
+    over: isOver(metadata, status),
     altered,
     ...(spec.after !== undefined && { after: spec.after }),
     ...(phase === "Succeeded" && endedAt !== undefined && { succeededAt: endedAt }),
@@ -159,6 +157,11 @@ function recordIn({ metadata, spec, status = {} }: HookTask, altered: boolean): 
     hindered: isHindered(status),
     message: status.message?.replace(UNSEEN, "") ?? "",
   };
+}
+
+/** Who deletes a success wants what was done judged again, although finalizers may keep the HookTask. */
+function isOver({ deletionTimestamp }: ObjectMeta, { over, phase }: HookTaskStatus): boolean {
+  return over !== undefined || (phase === "Succeeded" && deletionTimestamp !== undefined);
 }
 
 /** Throws if the operator has not made it: the informer then keeps nothing of it. */
