@@ -66,8 +66,12 @@ export function judgeObject({ spec, kind, object, cluster, now }: JudgedObject):
   };
 }
 
-/** Why a Job that its controller has seen does not work: the API server refuses its Pod, or the Pod cannot start. */
+/**
+ * Why a Job does not work: it is suspended, as by Kueue until a quota admits it, or its controller has seen it, and the API server
+ * refuses its Pod, or the Pod cannot start.
+ */
 function podsOf(object: unknown): string {
+  if (fieldsOf(fieldsOf(object)["spec"])["suspend"] === true) return ": it is suspended (spec.suspend)";
   const { startTime, active = 0, ready = 0 } = fieldsOf(fieldsOf(object)["status"]);
   if (typeof startTime !== "string" || typeof active !== "number" || typeof ready !== "number") return "";
   if (active === 0) return ": it has no active Pod";

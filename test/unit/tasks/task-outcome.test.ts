@@ -43,6 +43,11 @@ const cases: Readonly<Record<string, Case>> = {
     "Unfinished",
     "the Job has not finished: it has no active Pod",
   ],
+  "a Job that is suspended says so": [
+    { kind: JOB, object: { ...JOB, spec: { suspend: true } } },
+    "Unfinished",
+    "the Job has not finished: it is suspended (spec.suspend)",
+  ],
   "a Job whose Pod cannot start says so": [
     { kind: JOB, object: started({ active: 1, ready: 0 }) },
     "Unfinished",
