@@ -182,11 +182,12 @@ function lookCommands({ spec, status }: HookTask): readonly (readonly [label: st
   const type = template && LOGGED[`${template.apiVersion} ${template.kind}`];
   if (type === undefined || last?.uid === undefined) return [];
   const [place, name] = [`-n ${last.namespace ?? ""}`, shellQuote(`${type}/${last.name}`)];
-  const pods = shellQuote(`batch.kubernetes.io/job-name=${last.name}`);
+  const pods = `-l ${shellQuote(`batch.kubernetes.io/job-name=${last.name}`)}`;
+  const isJob = type === "job";
   return [
-    ["logs", `kubectl logs ${place} ${name} --all-containers --prefix`],
+    ["logs", `kubectl logs ${place} ${isJob ? `${pods} --tail=-1` : name} --all-containers --prefix`],
     ["events", `kubectl describe ${place} ${name}`],
-    ...(type === "job" ? [["pods", `kubectl describe pods ${place} -l ${pods}`] as const] : []),
+    ...(isJob ? [["pods", `kubectl describe pods ${place} ${pods}`] as const] : []),
   ];
 }
 

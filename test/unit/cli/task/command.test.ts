@@ -261,7 +261,7 @@ describe("show", () => {
   attempts  2 of 2, each for at most 15m once it has begun
   because   the Job failed
 
-  logs              kubectl logs -n team-a job/backup-b --all-containers --prefix
+  logs              kubectl logs -n team-a -l batch.kubernetes.io/job-name=backup-b --tail=-1 --all-containers --prefix
   events            kubectl describe -n team-a job/backup-b
   pods              kubectl describe pods -n team-a -l batch.kubernetes.io/job-name=backup-b
   try again         hookpolicy task retry -n team-a prod-1-backup-2
