@@ -62,7 +62,8 @@ function lab(spec: Partial<HookRolloutSpec> = {}): Lab {
   claimForB(replica);
   const policies: ObjectMeta[] = [];
   const { store } = storeWith({ policies: [], clusters: [A, B], namespaces: [replica.namespace] });
-  const seen: Lab["seen"] = { cluster: A, objects: readerOf([]).objects };
+  const none = readerOf([]);
+  const seen: Lab["seen"] = { cluster: A, objects: async (query) => await none.objects(query) };
   const reader = readerOf([], {
     policies: async (kind) => policyList(kind === "ClusterHookPolicy" ? [...policies] : [], api.version),
     rollouts: async () => await api.rollouts(),
