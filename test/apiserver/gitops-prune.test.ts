@@ -1,4 +1,4 @@
-/** How Argo CD and Flux delete what has left Git, by their own code: Clusters, whose deletion in the foreground is refused, and CRDs. */
+/** How Argo CD and Flux delete what has left Git, by their own code: Clusters, whose deletion in the foreground is refused, and what is kept. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { startControlPlane } from "../controlplane/control-plane.ts";
 import { prune, type PruneOptions, type ObjectStatus } from "../controlplane/gitops.ts";
 import { clusterRef, createCluster } from "../controlplane/lab.ts";
 import { template } from "../install/chart.ts";
-import { ROOT } from "../install/tools.ts";
+import { extensionConfigCrd, kustomize, ROOT } from "../install/tools.ts";
 
 const NAMESPACE = "team-a";
 const REFUSAL =
@@ -68,13 +68,20 @@ describe("a Cluster that has left Git", () => {
   });
 });
 
-test("the chart's CRDs are not pruned by Argo CD, which does not know Helm's annotation", async () => {
-  const crds = (await template()).filter(({ kind }) => kind === "CustomResourceDefinition");
-  assert.equal(crds.length, 5);
-  await cp.apply(crds);
-  for (const ref of crds.map(refOf)) {
-    const said = await prune(await cp.get(ref), { tool: "argo", kubeconfig: cp.adminKubeconfig });
-    assert.notEqual(said.status, "Pruned", ref.name);
-    assert.equal((await cp.get(ref)).metadata.deletionTimestamp, undefined);
+test("CRDs and the ExtensionConfig are not pruned by Argo CD, which does not know Helm's annotation, nor by Flux", async () => {
+  await cp.apply(await extensionConfigCrd());
+  for (const all of [await kustomize(join(ROOT, "manifests")), await template()]) {
+    const kept = all.filter(({ kind }) => ["CustomResourceDefinition", "ExtensionConfig"].includes(kind));
+    assert.equal(kept.length, 6);
+    await cp.apply(kept);
+    for (const ref of kept.map(refOf))
+      for (const [tool, status] of [
+        ["argo", "Failed"],
+        ["flux", "skipped"],
+      ] as const) {
+        const said = await prune(await cp.get(ref), { tool, kubeconfig: cp.adminKubeconfig });
+        assert.equal(said.status, status, `${ref.name}: ${said.message}`);
+        assert.equal((await cp.get(ref)).metadata.deletionTimestamp, undefined);
+      }
   }
 });

@@ -25,6 +25,7 @@ const isHook = ({ metadata: { annotations = {} } }: KubeObject): boolean => "hel
 /** By which each tool leaves the CRDs where they are. */
 const KEPT = {
   "helm.sh/resource-policy": "keep",
+  "argocd.argoproj.io/compare-options": "IgnoreExtraneous",
   "argocd.argoproj.io/sync-options": "Delete=false,Prune=false",
   "kustomize.toolkit.fluxcd.io/prune": "disabled",
 };
@@ -32,8 +33,7 @@ const KEPT = {
 /** Without what the chart alone adds, and those labels. */
 function plain(object: KubeObject, ignored: readonly string[]): unknown {
   const { labels = {}, annotations = {}, ...rest } = object.metadata;
-  const keeps = object.kind === "CustomResourceDefinition" ? Object.keys(KEPT) : ["helm.sh/resource-policy"];
-  const own = Object.entries(annotations).filter(([key]) => !keeps.includes(key));
+  const own = Object.entries(annotations).filter(([key]) => key !== "helm.sh/resource-policy");
   const kept = Object.entries(labels).filter(([key]) => !ignored.includes(key));
   return {
     ...object,

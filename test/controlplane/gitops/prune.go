@@ -39,7 +39,10 @@ func fluxPruning(config *rest.Config) (func(*unstructured.Unstructured) (answer,
 		return nil, err
 	}
 	manager := ssa.NewResourceManager(c, nil, ssa.Owner{Field: "kustomize-controller", Group: "kustomize.toolkit.fluxcd.io"})
-	options := ssa.DeleteOptions{PropagationPolicy: metav1.DeletePropagationBackground}
+	options := ssa.DeleteOptions{
+		PropagationPolicy: metav1.DeletePropagationBackground,
+		Exclusions:        map[string]string{"kustomize.toolkit.fluxcd.io/prune": "disabled"},
+	}
 	return func(object *unstructured.Unstructured) (answer, error) {
 		changes, err := manager.DeleteAll(context.Background(), []*unstructured.Unstructured{object}, options)
 		if err != nil {
