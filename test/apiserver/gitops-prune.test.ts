@@ -1,19 +1,21 @@
-/** How Argo CD and Flux delete what has left Git, by their own code: Clusters, whose deletion in the foreground is refused, and what is kept. */
+/** How Argo CD and Flux delete by their own code: Clusters, whose deletion in the foreground is refused, policies, and what is kept. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { after, describe, test } from "node:test";
-import { type KubeObject, refOf } from "../controlplane/client.ts";
+import { after, before, beforeEach, describe, test } from "node:test";
+import { type KubeObject, objectOf, refOf } from "../controlplane/client.ts";
 import { installClusterDefinition } from "../controlplane/cluster-api.ts";
 import { startControlPlane } from "../controlplane/control-plane.ts";
-import { prune, type PruneOptions, type ObjectStatus } from "../controlplane/gitops.ts";
+import { force, type ObjectStatus, prune, type PruneOptions, rename } from "../controlplane/gitops.ts";
 import { clusterRef, createCluster } from "../controlplane/lab.ts";
+import { approvalRule, policyRef } from "../controlplane/policies.ts";
 import { template } from "../install/chart.ts";
 import { extensionConfigCrd, kustomize, ROOT } from "../install/tools.ts";
 
 const NAMESPACE = "team-a";
 const REFUSAL =
   /Cluster team-a\/(\S+) cannot be deleted in the foreground: .*kubectl delete clusters\.cluster\.x-k8s\.io -n team-a \1 --cascade=background \(Argo CD: sync option PrunePropagationPolicy=background/;
+const REFUSED = /"no label" is not a label value/;
 
 const cp = await startControlPlane();
 after(async () => await cp.stop());
@@ -65,6 +67,38 @@ describe("a Cluster that has left Git", () => {
     const { said, left } = await pruned("by-flux", { tool: "flux" });
     assert.equal(said.status, "deleted", said.message);
     assert.equal(left, undefined);
+  });
+});
+
+describe("a policy", () => {
+  const protect = policyRef(NAMESPACE, "protect");
+  const spec = { rules: [approvalRule("BeforeClusterDelete")] };
+  const refused = { ...spec, clusterSelector: { matchLabels: { tier: "no label" } } };
+  const renamed = objectOf({ ...protect, name: "renamed" }, { spec: refused });
+
+  before(async () => {
+    await cp.apply(await kustomize(join(ROOT, "crds")));
+  });
+  beforeEach(async () => {
+    await cp.apply(objectOf(protect, { spec }));
+  });
+
+  for (const isPrunedLast of [false, true])
+    test(`that is renamed, and refused under its new name, is ${isPrunedLast ? "kept by Argo CD with" : "deleted by Argo CD without"} PruneLast=true`, async () => {
+      const said = await rename(await cp.get(protect), renamed, {
+        kubeconfig: cp.adminKubeconfig,
+        isPrunedLast,
+      });
+      assert.equal(said.status, "Failed", said.message);
+      assert.match(said.message, REFUSED);
+      assert.equal((await cp.find(protect)) !== undefined, isPrunedLast);
+    });
+
+  test("whose edit is invalid is deleted by Flux with force", async () => {
+    const said = await force(objectOf(protect, { spec: refused }), cp.adminKubeconfig);
+    assert.equal(said.status, "Failed");
+    assert.match(said.message, REFUSED);
+    assert.equal(await cp.find(protect), undefined);
   });
 });
 

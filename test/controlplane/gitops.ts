@@ -50,6 +50,21 @@ export async function prune(
   return await judge(object, "prune", tool, kubeconfig, ...(propagation === undefined ? [] : [propagation]));
 }
 
+/** Argo CD syncs a commit that has the successor instead of the object: Succeeded, Failed, or Running. */
+export async function rename(
+  object: KubeObject,
+  successor: KubeObject,
+  { kubeconfig, isPrunedLast }: { readonly kubeconfig: string; readonly isPrunedLast: boolean },
+): Promise<ObjectStatus> {
+  const last = isPrunedLast ? ["last"] : [];
+  return await judge(object, "rename", kubeconfig, JSON.stringify(successor), ...last);
+}
+
+/** Flux applies the object with `force: true`. */
+export async function force(object: KubeObject, kubeconfig: string): Promise<ObjectStatus> {
+  return await judge(object, "force", kubeconfig);
+}
+
 async function judge(object: KubeObject, ...args: readonly string[]): Promise<ObjectStatus> {
   const child = spawn(await gitopsBinary(), args, { stdio: ["pipe", "pipe", "pipe"] });
   const ended = once(child, "close");

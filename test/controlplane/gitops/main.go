@@ -4,6 +4,8 @@
 //	gitops exprs JSON < objects   Flux with these healthCheckExprs {"inProgress", "failed", "current"}
 //	gitops health LUA < objects   Argo CD, by the script in the file LUA
 //	gitops prune flux|argo KUBECONFIG [PROPAGATION] < objects   deletes each as the tool does when it has left Git
+//	gitops rename KUBECONFIG NEW [last] < objects   syncs, as Argo CD does, NEW (JSON) instead of each; last: PruneLast=true
+//	gitops force KUBECONFIG < objects   applies each as Flux does with force: true
 //
 // Objects are JSON, one after the other.
 package main
@@ -49,8 +51,14 @@ func judgeOf(args []string) (func(*unstructured.Unstructured) (answer, error), e
 	if len(args) >= 3 && len(args) <= 4 && args[0] == "prune" {
 		return pruning(args[1], args[2], append(args[3:], "")[0])
 	}
+	if len(args) >= 3 && args[0] == "rename" {
+		return renaming(args[1], args[2], len(args) == 4)
+	}
+	if len(args) == 2 && args[0] == "force" {
+		return forcing(args[1])
+	}
 	if len(args) != 2 || args[0] != "health" {
-		return nil, errors.New("usage: gitops kstatus | gitops exprs JSON | gitops health LUA | gitops prune TOOL KUBECONFIG [PROPAGATION]")
+		return nil, errors.New("usage: gitops kstatus | exprs JSON | health LUA | prune TOOL KUBECONFIG [PROPAGATION] | rename KUBECONFIG NEW [last] | force KUBECONFIG")
 	}
 	script, err := os.ReadFile(args[1])
 	if err != nil {

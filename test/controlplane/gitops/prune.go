@@ -32,13 +32,68 @@ func pruning(tool, kubeconfig, propagation string) (func(*unstructured.Unstructu
 	}, nil
 }
 
-// As kustomize-controller does (internal/controller, KustomizationReconciler.prune), by the library that it uses.
-func fluxPruning(config *rest.Config) (func(*unstructured.Unstructured) (answer, error), error) {
+// renaming syncs, as Argo CD does, a commit that has the successor, which is JSON, instead of the object; last: PruneLast=true.
+func renaming(kubeconfig, successor string, last bool) (func(*unstructured.Unstructured) (answer, error), error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	target := &unstructured.Unstructured{}
+	if err := target.UnmarshalJSON([]byte(successor)); err != nil {
+		return nil, err
+	}
+	background := metav1.DeletePropagationBackground
+	options := []sync.SyncOpt{sync.WithPrunePropagationPolicy(&background), sync.WithPruneLast(last)}
+	return func(object *unstructured.Unstructured) (answer, error) {
+		state := sync.ReconciliationResult{Live: []*unstructured.Unstructured{object, nil}, Target: []*unstructured.Unstructured{nil, target}}
+		operation, clean, err := argoSync(config, state, object.GetNamespace(), options...)
+		if err != nil {
+			return answer{}, err
+		}
+		defer clean()
+		phase, message, results := operation.GetState()
+		for _, result := range results {
+			message += "\n" + result.Message
+		}
+		return answer{Status: string(phase), Message: message}, nil
+	}, nil
+}
+
+// forcing applies the object as a Kustomization of Flux with `force: true` does.
+func forcing(kubeconfig string) (func(*unstructured.Unstructured) (answer, error), error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	manager, err := fluxManager(config)
+	if err != nil {
+		return nil, err
+	}
+	options := ssa.DefaultApplyOptions()
+	options.Force = true
+	return func(object *unstructured.Unstructured) (answer, error) {
+		changes, err := manager.ApplyAll(context.Background(), []*unstructured.Unstructured{object}, options)
+		if err != nil {
+			return answer{Status: "Failed", Message: err.Error()}, nil
+		}
+		return answer{Status: changes.Entries[0].Action.String()}, nil
+	}, nil
+}
+
+func fluxManager(config *rest.Config) (*ssa.ResourceManager, error) {
 	c, err := client.New(config, client.Options{})
 	if err != nil {
 		return nil, err
 	}
-	manager := ssa.NewResourceManager(c, nil, ssa.Owner{Field: "kustomize-controller", Group: "kustomize.toolkit.fluxcd.io"})
+	return ssa.NewResourceManager(c, nil, ssa.Owner{Field: "kustomize-controller", Group: "kustomize.toolkit.fluxcd.io"}), nil
+}
+
+// As kustomize-controller does (internal/controller, KustomizationReconciler.prune), by the library that it uses.
+func fluxPruning(config *rest.Config) (func(*unstructured.Unstructured) (answer, error), error) {
+	manager, err := fluxManager(config)
+	if err != nil {
+		return nil, err
+	}
 	options := ssa.DeleteOptions{
 		PropagationPolicy: metav1.DeletePropagationBackground,
 		Exclusions:        map[string]string{"kustomize.toolkit.fluxcd.io/prune": "disabled"},
@@ -52,20 +107,17 @@ func fluxPruning(config *rest.Config) (func(*unstructured.Unstructured) (answer,
 	}, nil
 }
 
-// As Argo CD's application controller does (controller/sync.go, SyncAppState), by its gitops-engine.
 func argoPruning(config *rest.Config, object *unstructured.Unstructured, propagation metav1.DeletionPropagation) (answer, error) {
-	live := sync.ReconciliationResult{Live: []*unstructured.Unstructured{object}, Target: []*unstructured.Unstructured{nil}}
-	options := []sync.SyncOpt{sync.WithOperationSettings(false, true, false, true)}
+	state := sync.ReconciliationResult{Live: []*unstructured.Unstructured{object}, Target: []*unstructured.Unstructured{nil}}
+	var options []sync.SyncOpt
 	if propagation != "" {
 		options = append(options, sync.WithPrunePropagationPolicy(&propagation))
 	}
-	kubectl := &kube.KubectlCmd{Log: logr.Discard(), Tracer: tracing.NopTracer{}}
-	operation, clean, err := sync.NewSyncContext("", live, config, config, kubectl, object.GetNamespace(), options...)
+	operation, clean, err := argoSync(config, state, object.GetNamespace(), options...)
 	if err != nil {
 		return answer{}, err
 	}
 	defer clean()
-	operation.Sync()
 	_, message, results := operation.GetState()
 	if len(results) != 1 {
 		return answer{}, errors.New(message)
@@ -74,4 +126,15 @@ func argoPruning(config *rest.Config, object *unstructured.Unstructured, propaga
 		return answer{Status: "Pruned"}, nil
 	}
 	return answer{Status: "Failed", Message: fmt.Sprint(results[0].Message)}, nil
+}
+
+// As Argo CD's application controller does (controller/sync.go, SyncAppState), by its gitops-engine.
+func argoSync(config *rest.Config, state sync.ReconciliationResult, namespace string, options ...sync.SyncOpt) (sync.SyncContext, func(), error) {
+	kubectl := &kube.KubectlCmd{Log: logr.Discard(), Tracer: tracing.NopTracer{}}
+	options = append(options, sync.WithOperationSettings(false, true, false, true))
+	operation, clean, err := sync.NewSyncContext("", state, config, config, kubectl, namespace, options...)
+	if err == nil {
+		operation.Sync()
+	}
+	return operation, clean, err
 }
