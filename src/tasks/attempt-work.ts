@@ -210,12 +210,13 @@ function ownersOf({ task, cluster, clusterVersion: apiVersion }: AttemptWork): o
 }
 
 /**
- * Another policy, task or Cluster that applies the object conflicts with this one. Rules of a policy whose tasks have one name
- * share what they apply: one installs it, and another one upgrades it.
+ * Another policy, task or Cluster that applies the object conflicts with this one, but not a policy or Cluster that was moved,
+ * restored or created again. Rules of a policy whose tasks have one name share what they apply: one installs it, and another
+ * one upgrades it.
  */
-function fieldManagerOf({ spec }: HookTask): string {
-  const { policyRef, task, clusterRef } = spec;
-  const who = JSON.stringify([policyRef.uid, task, clusterRef.uid]);
+function fieldManagerOf({ spec: { policyRef, task, clusterRef } }: HookTask): string {
+  const policy = [policyRef.kind, policyRef.namespace, policyRef.name];
+  const who = JSON.stringify([...policy, task, clusterRef.namespace, clusterRef.name]);
   return `hookpolicy-${hash("sha256", who).slice(0, 16)}`;
 }
 

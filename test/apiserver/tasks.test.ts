@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { after, describe, test } from "node:test";
 import type { TaskSpec } from "../../src/api/hook-policy.ts";
 import { dies, isTaskStatus } from "../controlplane/dying.ts";
-import { APPROVED, storeOverride } from "../controlplane/policies.ts";
+import { clusterRef, isGone } from "../controlplane/lab.ts";
+import { APPROVED, policyRef, storeOverride } from "../controlplane/policies.ts";
 import { allow, createAccountWith } from "../controlplane/rights.ts";
 import type { SeenRequest } from "../controlplane/proxy.ts";
 import {
@@ -191,6 +192,42 @@ describe("tasks", () => {
     await cp.patch(ref, { data: { done: "yes" } });
     await tasks.isReleased(ns);
     assert.notEqual(await cp.find(ref), undefined);
+  });
+
+  test("apply again what they applied before a move, which keeps whose the fields are", async () => {
+    const ns = "moved";
+    const ref = { ...CONFIG_MAP, namespace: ns, name: "c1-settings" };
+    const task = (value: string): TaskSpec => ({
+      ...applied(value),
+      succeeded: "true",
+      ownedByCluster: true,
+    });
+    await tasks.policy(ns, { tasks: [task("yes")] }, { rules: MAY_WRITE_CONFIG_MAPS });
+    await tasks.deletedCluster(ns);
+    await tasks.isReleased(ns);
+    const map = await cp.get(ref);
+    const { managedFields } = map.metadata as unknown as { managedFields: unknown };
+    await tasks.clusterIsGone(ns);
+    for (const gone of [policyRef(ns, "p"), ref]) {
+      await cp.delete(gone);
+      await isGone(cp, gone);
+    }
+
+    // As clusterctl creates the object (mover.go, createTargetObject), then the policy, and the Cluster.
+    const { resourceVersion: _, ownerReferences: _owners, ...metadata } = map.metadata;
+    await cp.create({ ...map, metadata });
+    await cp.patch(ref, { metadata: { managedFields } });
+    await tasks.policy(ns, { tasks: [task("no")] }, { rules: MAY_WRITE_CONFIG_MAPS });
+    await tasks.deletedCluster(ns);
+    await tasks.isReleased(ns);
+    const again = await cp.get(ref);
+    const { uid } = (await cp.get(clusterRef(ns, "c1"))).metadata;
+    assert.deepEqual(again["data"], { wanted: "no" });
+    assert.equal(again.metadata.annotations?.["hookpolicy.dev/cluster-uid"], uid);
+    assert.deepEqual(
+      again.metadata.ownerReferences?.map((owner) => owner.uid),
+      [uid],
+    );
   });
 
   test("do not take from another manager what they apply", async () => {

@@ -189,6 +189,29 @@ describe("an attempt", () => {
     assert.deepEqual(api.sent?.metadata["ownerReferences"], owners);
   });
 
+  test("applies with the same manager again only for a policy, a task and a Cluster of the same names", async () => {
+    const managerOf = async (spec: Partial<HookTaskSpec> = {}): Promise<string> => {
+      const api = server();
+      const apply = { ...CONFIG_MAP, metadata: { name: "settings" } };
+      await carryOut(workOf(api, running({}, { action: { apply }, ...spec })));
+      return api.seen[0] ?? "";
+    };
+    const { policyRef, clusterRef } = hookTask().spec;
+    const manager = await managerOf();
+    const again = { policyRef: { ...policyRef, uid: "2" }, clusterRef: { ...clusterRef, uid: "2" } };
+    assert.equal(await managerOf({ ...again, hook: "AfterControlPlaneInitialized", rule: "other" }), manager);
+    const { namespace: _, ...clusterWide } = policyRef;
+    const others = await Promise.all([
+      managerOf({ task: "other" }),
+      managerOf({ policyRef: { ...policyRef, name: "other" } }),
+      managerOf({ policyRef: { ...policyRef, namespace: "other" } }),
+      managerOf({ policyRef: { ...clusterWide, kind: "ClusterHookPolicy" } }),
+      managerOf({ clusterRef: { ...clusterRef, name: "other" } }),
+      managerOf({ clusterRef: { ...clusterRef, namespace: "other" } }),
+    ]);
+    assert.equal(new Set([manager, ...others]).size, 7);
+  });
+
   test("has not succeeded when its object is gone, or another one", async () => {
     const task = running({ uid: "job-1" });
     for (const [found, why] of [
