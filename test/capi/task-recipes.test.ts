@@ -13,14 +13,16 @@ import {
   waitUntilGone,
 } from "../controlplane/lab.ts";
 import { LAB_CONTROL_PLANE } from "../controlplane/lab-kinds.ts";
-import { policyRow } from "../controlplane/policies.ts";
+import { applyPolicy, approvalRule, policyRef, policyRow } from "../controlplane/policies.ts";
 import { definition } from "../controlplane/stand-in.ts";
-import { endJob, openJob, taskIs, tasksIn } from "../controlplane/tasks.ts";
+import { endJob, jobsIn, openJob, taskIs, tasksIn } from "../controlplane/tasks.ts";
 import { defineBackups, endBackup, openBackup } from "../controlplane/velero.ts";
 import { Recipe, startRecipeFleet, untyped } from "./recipe-fleet.ts";
 import { TASK_PAGES } from "./recipe-pages.ts";
 
 const ADDONS = { apiVersion: "addons.cluster.x-k8s.io/v1alpha1", kind: "HelmChartProxy" };
+
+const HELD = { name: "waits", labels: { creation: "held" } };
 
 const fleet = await startRecipeFleet();
 after(async () => await fleet.stop());
@@ -98,6 +100,24 @@ describe("the recipe", { concurrency: true }, () => {
   test("remove load balancers and volumes first", async () => {
     const page = await recipe("remove-load-balancers");
     const policy = only(await page.apply("kind: HookPolicy\n"));
+    await applyPolicy(fleet.cp, policyRef(page.namespace, "creations"), {
+      clusterSelector: { matchLabels: HELD.labels },
+      rules: [approvalRule("BeforeClusterCreate")],
+    });
+    const [starts, waits] = [await page.created({ name: "starts" }), await page.created(HELD)];
+    await fleet.cp.waitFor("Cluster API to say that neither is initialized", async () => {
+      const [{ metadata }, { status }] = [await fleet.cp.get(starts), await fleet.cp.get(waits)];
+      const { "runtime.cluster.x-k8s.io/pending-hooks": pending } = metadata.annotations ?? {};
+      const why = status?.conditions?.find(
+        ({ type }: { readonly type: string }) => type === "ControlPlaneAvailable",
+      );
+      return pending === "AfterControlPlaneInitialized" && why?.reason === "ObjectDoesNotExist";
+    });
+    for (const each of [starts, waits]) {
+      await remove(each);
+      await gone(each);
+    }
+    assert.deepEqual(await jobsIn(fleet.cp, page.namespace), []);
     const cluster = await page.running();
     await remove(cluster);
     const job = await runningJob(page);
