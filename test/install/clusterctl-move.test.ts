@@ -145,8 +145,18 @@ describe("clusterctl move", () => {
 
   test("each other command of the page does what it says", async () => {
     const others = COMMANDS.filter((line) => !line.startsWith("kubectl label crd "));
-    const [stop = "", stopped = "", restart = "", restarted = "", start = "", wait = "", look = ""] = others;
-    assert.deepEqual(others, [stop, stopped, restart, restarted, start, wait, look]);
+    const [
+      all = "",
+      stop = "",
+      stopped = "",
+      restart = "",
+      restarted = "",
+      start = "",
+      wait = "",
+      look = "",
+    ] = others;
+    assert.deepEqual(others, [all, stop, stopped, restart, restarted, start, wait, look]);
+    assert.match(await source.kubectl(...wordsOf(all)), /\/only-here +True /);
     await source.apply(
       (await kustomize(join(ROOT, "manifests"))).filter(({ kind }) => kind === "Deployment"),
     );
