@@ -180,7 +180,8 @@ function lookCommands({ spec, status }: HookTask): readonly (readonly [label: st
   const template = create ?? apply;
   const last = status?.attempts?.at(-1);
   const type = template && LOGGED[`${template.apiVersion} ${template.kind}`];
-  if (type === undefined || last?.uid === undefined) return [];
+  const isDeleted = create !== undefined && last?.outcome === "TimedOut";
+  if (type === undefined || last?.uid === undefined || isDeleted) return [];
   const [place, name] = [`-n ${last.namespace ?? ""}`, shellQuote(`${type}/${last.name}`)];
   const pods = `-l ${shellQuote(`batch.kubernetes.io/job-name=${last.name}`)}`;
   const isJob = type === "job";

@@ -274,6 +274,22 @@ team-a/backup-b   2026-11-21T11:16:00Z   60s    Failed     the Job failed
     );
   });
 
+  test("names no command to look at what was deleted at its time-out", async (t) => {
+    const shown = async (outcome: "TimedOut" | "Failed"): Promise<string> => {
+      const ended = { startedAt: "2026-11-21T11:00:00Z", endedAt: "2026-11-21T11:15:00Z", outcome };
+      const status = {
+        phase: "Failed",
+        begun: 1,
+        attempts: [{ name: "backup-a", uid: "a", ...ended }],
+      } as const;
+      const task = hookTask({ name: "prod-1-backup-2" }, { ...status, attempts: [...status.attempts] });
+      const { run } = await served(t, { [`GET ${TEAM_A}/prod-1-backup-2`]: task });
+      return (await run("show team-a/prod-1-backup-2")).stdout;
+    };
+    assert.match(await shown("Failed"), /kubectl logs .*kubectl describe /s);
+    assert.doesNotMatch(await shown("TimedOut"), /kubectl/);
+  });
+
   test("that follows initialization names no override, which would only make it wait", async (t) => {
     const shown = async (status: HookTaskStatus): Promise<string> => {
       const hook = "AfterControlPlaneInitialized";
