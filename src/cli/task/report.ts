@@ -174,14 +174,19 @@ function overrideOf({ cluster, policy, object }: ReadTask): string {
   return `hookpolicy override ${shellQuote(cluster)} --hook ${object.spec.hook} --policy ${policy.kind}/${policy.name} --for 1h --reason 'why'`;
 }
 
+/** The last, unless its object was deleted at its time-out. */
+function attemptToSee({ action }: HookTask["spec"], status: HookTask["status"]): TaskAttempt | undefined {
+  const last = lastAttempt(status);
+  return action.create !== undefined && last?.outcome === "TimedOut" ? undefined : last;
+}
+
 /** At the last attempt; only a Job and a Pod have logs. A Pod that does not run has none, but Events. */
 function lookCommands({ spec, status }: HookTask): readonly (readonly [label: string, command: string])[] {
   const { create, apply } = spec.action;
   const template = create ?? apply;
-  const last = status?.attempts?.at(-1);
+  const last = attemptToSee(spec, status);
   const type = template && LOGGED[`${template.apiVersion} ${template.kind}`];
-  const isDeleted = create !== undefined && last?.outcome === "TimedOut";
-  if (type === undefined || last?.uid === undefined || isDeleted) return [];
+  if (type === undefined || last?.uid === undefined) return [];
   const [place, name] = [`-n ${last.namespace ?? ""}`, shellQuote(`${type}/${last.name}`)];
   const pods = `-l ${shellQuote(`batch.kubernetes.io/job-name=${last.name}`)}`;
   const isJob = type === "job";
