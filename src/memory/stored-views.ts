@@ -152,7 +152,8 @@ export function expressionBytes(spec: unknown, name = ""): number {
 }
 
 function planBytes(source: string): number {
+  const bytes = source.length * BYTES_PER_LETTER;
+  if (!source.includes("matches")) return bytes;
   const weight = ESCAPE.test(source) ? MAX_PATTERN_WEIGHT : patternWeight(source);
-  const parts = source.includes("matches") ? Math.min(weight, MAX_PATTERN_WEIGHT) : 0;
-  return source.length * BYTES_PER_LETTER + parts * BYTES_PER_PART;
+  return bytes + Math.min(weight, MAX_PATTERN_WEIGHT) * BYTES_PER_PART;
 }
