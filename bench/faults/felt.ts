@@ -1,6 +1,6 @@
 /** How long calls about other namespaces take while one tenant does the harm, and what else takes long beside them. */
 
-import { readFile, readdir } from "node:fs/promises";
+import { readFile, readdir, writeFile } from "node:fs/promises";
 import { setPriority } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -75,6 +75,8 @@ export async function observe(lab: Lab, signal: AbortSignal): Promise<Observer> 
 /** Linux has a priority for each thread; threads that start later inherit it. */
 async function lowerPriority({ processes }: ControlPlane): Promise<void> {
   for (const pid of ["etcd", "kube-apiserver"].flatMap((name) => processes.pids(name))) {
+    // Between sessions of processes only this counts, where the kernel groups them (sched_autogroup_enabled).
+    await writeFile(`/proc/${pid}/autogroup`, String(NICE)).catch(() => undefined);
     for (const thread of await readdir(`/proc/${pid}/task`)) setPriority(Number(thread), NICE);
   }
 }
