@@ -31,7 +31,7 @@ import { type CompiledStage, compileRollout } from "./rollout.ts";
 import { clockProblem } from "../lib/clock-skew.ts";
 import type { RolloutApi } from "./rollout-api.ts";
 import { type ClaimTerms, RolloutClaims } from "./rollout-claims.ts";
-import { type Place, RolloutEntry, type RolloutWorld } from "./rollout-entry.ts";
+import { type StagePlace, RolloutEntry, type RolloutWorld } from "./rollout-entry.ts";
 import { RolloutSnapshot } from "./rollout-snapshot.ts";
 import { mayReplace } from "../views/versions.ts";
 import { stubRollout } from "../memory/stored-views.ts";
@@ -169,7 +169,7 @@ export class Rollouts {
     return decision;
   }
 
-  #placesOf(hook: HookName, world: LiveWorld, now: Date): readonly Place[] {
+  #placesOf(hook: HookName, world: LiveWorld, now: Date): readonly StagePlace[] {
     return this.#holding(hook, world, now).flatMap((entry) => livePlaceOf(entry, world) ?? []);
   }
 
@@ -283,7 +283,7 @@ export class Rollouts {
 
   /** `entries`: nothing else holds the Cluster in any of them. */
   #withoutTurn(entries: readonly RolloutEntry[], cluster: Cluster): Hold | undefined {
-    const waiting: Place[] = [];
+    const waiting: StagePlace[] = [];
     for (const entry of entries) {
       const place = entry.placeOf(cluster, entry.member(cluster));
       if (place === undefined || hasSlot(entry, cluster, this.#options.now())) continue;
@@ -404,12 +404,12 @@ interface ClaimSituation extends LiveSituation {
   readonly forTasks: boolean;
 }
 
-function livePlaceOf(entry: RolloutEntry, { cluster, namespace }: LiveWorld): Place | undefined {
+function livePlaceOf(entry: RolloutEntry, { cluster, namespace }: LiveWorld): StagePlace | undefined {
   return entry.placeOf(cluster, memberOf(entry.rollout, cluster, namespace));
 }
 
 /** When the reads began, too: a window may have opened since, and what was read may have changed. */
-function closedSince(place: Place, situation: LiveSituation): Hold | undefined {
+function closedSince(place: StagePlace, situation: LiveSituation): Hold | undefined {
   const { rollout, status } = place.entry;
   const [before, now] = [situation.since, situation.now].map((at) =>
     closedFor(rollout, status, place, { ...situation, now: at }),
@@ -423,13 +423,13 @@ function hasSlot({ rollout, status }: RolloutEntry, cluster: Cluster, now: Date)
   return ownClaim({ rollout, status, now }, { metadata, target }) !== undefined;
 }
 
-function hasTurn({ entry, metadata }: Place): boolean {
+function hasTurn({ entry, metadata }: StagePlace): boolean {
   entry.refresh();
   return entry.queue.mayBegin(metadata.uid);
 }
 
-/** Only for want of a slot. */
-function holdIn({ entry, stage }: Place, reason: "NotItsTurn" | "NoFreeSlot"): Hold {
+/** Only because it has no slot. */
+function holdIn({ entry, stage }: StagePlace, reason: "NotItsTurn" | "NoFreeSlot"): Hold {
   return holdOf(entry.rollout, { reason, stage: stage?.name });
 }
 

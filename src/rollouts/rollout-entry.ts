@@ -96,7 +96,7 @@ interface RememberedCluster {
 }
 
 /** A Cluster that the rollout selects, whose operation has not begun. */
-export interface Place extends Member {
+export interface StagePlace extends Member {
   readonly entry: RolloutEntry;
   readonly target: string;
 }
@@ -333,7 +333,7 @@ export class RolloutEntry {
   }
 
   /** `member`: of this copy of the Cluster. `undefined`: the rollout does not select it, or its operation has begun. */
-  placeOf(cluster: Cluster, member: Member | undefined): Place | undefined {
+  placeOf(cluster: Cluster, member: Member | undefined): StagePlace | undefined {
     if (member === undefined) return undefined;
     const place = { ...member, entry: this, target: targetOf(this.rollout.operation, cluster) };
     return isBegun(this, place, this.#world.served) ? undefined : place;

@@ -133,9 +133,7 @@ function compileText(text: string, path: string): Render {
   const parts = parsed.ok ? parsed.parts : [];
   const use = useIn(parts);
   const isExpanded = ENV_VALUE.test(path);
-  // A single $ at the end would begin a name with what follows.
-  const written = (part: string): string =>
-    isExpanded ? part.replace(/\$+$/, (end) => end + "$".repeat(end.length % 2)) : part;
+  const written = (part: string): string => (isExpanded && endsInSingleDollar(part) ? `${part}$` : part);
   const escaped = (result: unknown): unknown =>
     isExpanded && typeof result === "string" ? result.replaceAll("$", () => "$$") : result;
   const compiled = parts.map((part) =>
@@ -148,6 +146,13 @@ function compileText(text: string, path: string): Render {
     if (isWhole && results.includes(null)) throw new Unrenderable(`${path}: the expression gives null`);
     return use === "value" ? results[0] : results.join("");
   };
+}
+
+/** It would begin a name with what follows. */
+function endsInSingleDollar(text: string): boolean {
+  let dollars = 0;
+  while (text.at(-1 - dollars) === "$") dollars += 1;
+  return dollars % 2 === 1;
 }
 
 function valueOf(expression: Expression, variables: ExpressionVariables, path: string): unknown {
