@@ -7,8 +7,9 @@
 import { isDeepStrictEqual } from "node:util";
 import type { HookOverride, HookRollout } from "../api/hook-policy.ts";
 import type { Cluster } from "../api/meta.ts";
+import type { Steps } from "../lib/steps.ts";
 import { clusterKey } from "../views/cluster.ts";
-import { compilePolicy } from "../policy/compile.ts";
+import { compileInSteps } from "../policy/compile.ts";
 import type { Decision } from "../policy/decision.ts";
 import { type ObjectKind, objectKindKey } from "../policy/watched-objects.ts";
 import { CAUSE, type CompiledPolicy, type ObjectDemand } from "../policy/policy.ts";
@@ -27,6 +28,11 @@ import { EvaluationScheduler, type WorkSteps } from "./evaluation-scheduler.ts";
 import { Decider } from "./decider.ts";
 import type { PolicyEntry } from "./policy-entry.ts";
 
+interface Compilation {
+  readonly object: PolicyObject;
+  readonly steps: Steps<CompiledPolicy>;
+}
+
 export class DecisionStore {
   readonly policies = new PolicySet();
   readonly overrides: OverrideSet;
@@ -40,6 +46,8 @@ export class DecisionStore {
   readonly #slice: Slice;
   /** The newest copies of policies that are not compiled; an edit that another one replaces meanwhile never is. */
   readonly #uncompiled = new Map<string, PolicyObject>();
+  /** Those under way, which may take many turns. */
+  readonly #compilations = new Map<string, Compilation>();
   /** The work to do once these policies are compiled or gone. */
   #awaiting: { readonly keys: Set<string>; readonly work: () => void }[] = [];
   /** Namespaces in which policies that are too large came or went: another one may represent them. */
@@ -102,7 +110,6 @@ export class DecisionStore {
   }
 
   #compiled(key: string): void {
-    this.#uncompiled.delete(key);
     for (const { keys } of this.#awaiting) keys.delete(key);
     const over = this.#awaiting.filter(({ keys }) => keys.size === 0);
     this.#awaiting = this.#awaiting.filter(({ keys }) => keys.size > 0);
@@ -158,12 +165,14 @@ export class DecisionStore {
     this.#tooLargeChanged(key, gone);
     this.#options.onDemands();
     this.#options.enqueue(key);
+    this.#uncompiled.delete(key);
+    this.#compilations.delete(key);
     this.#compiled(key);
   }
 
   *#policySteps(key: string): WorkSteps {
     const uncompiled = this.#uncompiled.get(key);
-    if (uncompiled !== undefined) this.#compile(key, uncompiled);
+    if (uncompiled !== undefined) yield* this.#compile(key, uncompiled);
     else this.#updateRepresentatives(parsePolicyKey(key).namespace);
     const entry = this.policies.get(key);
     if (entry === undefined) return;
@@ -177,18 +186,37 @@ export class DecisionStore {
     yield* this.#evaluator.clusterSteps(key);
   }
 
-  /** Until the spec is compiled the old one decides, and no release is confirmed. */
-  #compile(key: string, object: PolicyObject): void {
-    const compiled = this.compile(key, object);
-    const { [CAUSE]: error } = compiled;
+  /**
+   * Until the spec is compiled the old one decides, and no release is confirmed. A compilation that is under way ends before
+   * that of a newer edit begins, or a policy that is edited all the time would never be compiled.
+   */
+  *#compile(key: string, newest: PolicyObject): WorkSteps {
+    const { object, steps } = this.#compilationOf(key, newest);
+    let step = steps.next();
+    // Not `yield*`, which would end the compilation with this turn.
+    for (; step.done !== true; step = steps.next()) if (this.#slice.isOver()) yield;
+    this.#compilations.delete(key);
+    const { [CAUSE]: error } = step.value;
     if (error !== undefined) this.#options.log.error("Failed to compile a policy", { policy: key, error });
-    this.#specChanged(key, object, compiled);
+    const isNewest = isSameSpec(object, newest);
+    this.#specChanged(key, isNewest ? newest : object, step.value);
     this.#options.enqueue(key);
+    if (isNewest) this.#uncompiled.delete(key);
+    else this.#scheduler.soon(key);
     this.#compiled(key);
   }
 
-  compile(key: string, object: PolicyObject): CompiledPolicy {
-    return compilePolicy(parsePolicyKey(key).kind, object, this.#options.served);
+  #compilationOf(key: string, newest: PolicyObject): Compilation {
+    const known = this.#compilations.get(key);
+    // Another uid: the policy was deleted and made again meanwhile.
+    if (known !== undefined && known.object.metadata.uid === newest.metadata.uid) return known;
+    const begun = { object: newest, steps: this.compile(key, newest) };
+    this.#compilations.set(key, begun);
+    return begun;
+  }
+
+  compile(key: string, object: PolicyObject): Steps<CompiledPolicy> {
+    return compileInSteps(parsePolicyKey(key).kind, object, this.#options.served);
   }
 
   #specChanged(key: string, object: PolicyObject, compiled: CompiledPolicy): void {

@@ -16,17 +16,18 @@ import type { LabelSelector, ObjectMeta } from "../api/meta.ts";
 import type { ServedHooks } from "../api/hook-catalog.ts";
 import { HOOK_NAMES, type HookName } from "../api/runtime-hooks.ts";
 import { durationOrNever, parseDuration } from "../lib/duration.ts";
+import { atOnce, type Steps } from "../lib/steps.ts";
 import { expressionOrBroken } from "./cel/expression.ts";
 import { compileGate } from "./gates/gates.ts";
 import { compileWait } from "./gates/wait.ts";
 import { describeErrors, MAX_ERRORS } from "./message.ts";
 import { CAUSE, type CompiledPolicy, type CompiledRule, type Deadline, RETRY_SECONDS } from "./policy.ts";
 import { UNKNOWN_FIELD } from "./strict-reasons.ts";
-import { type FieldError, firstOfEachRule, validatePolicy } from "./validation/schema.ts";
+import { type FieldError, firstOfEachRule, validateInSteps } from "./validation/schema.ts";
 import { accountOf, compileTasks, namesAccount } from "./tasks/compile-task.ts";
 import { compileSelector, describeSelector } from "../api/selector.ts";
 import { sizeErrors } from "./validation/spec-size.ts";
-import { checkRules, countWindows, ENOUGH_ERRORS, expressionsOf } from "./validation/semantics.ts";
+import { checkInSteps, countWindows, ENOUGH_ERRORS, expressionsOf } from "./validation/semantics.ts";
 import { isSound, soundRules } from "./validation/sound-parts.ts";
 import type { PolicyKind, PolicyRef } from "./policy-ref.ts";
 import { describeTooLarge, TOO_LARGE } from "../views/too-large.ts";
@@ -36,12 +37,16 @@ const NOT_THE_SPEC = ["apiVersion", "kind", "metadata"];
 
 const EVERYTHING: LabelSelector = {};
 
+export function compilePolicy(...args: Parameters<typeof compileInSteps>): CompiledPolicy {
+  return atOnce(compileInSteps(...args));
+}
+
 /** Never throws. */
-export function compilePolicy(
+export function* compileInSteps(
   kind: PolicyKind,
   object: HookPolicy | ClusterHookPolicy,
   served: ServedHooks,
-): CompiledPolicy {
+): Steps<CompiledPolicy> {
   try {
     if (object.tooLarge === true) {
       const problem = describeTooLarge(object.metadata.namespace);
@@ -50,7 +55,7 @@ export function compilePolicy(
       return { ...unreadPolicy(kind, object, served, known), tooLarge: true };
     }
     const errors = sizeErrors(object.spec);
-    if (errors.length === 0) return compileEachRule(kind, object, served);
+    if (errors.length === 0) return yield* compileEachRule(kind, object, served);
     return unreadPolicy(kind, object, served, { ...outlineOf(object.spec), errors });
   } catch (error) {
     // A bug in HookPolicy must neither release an operation nor keep all other policies from being loaded.
@@ -98,13 +103,13 @@ function refOf(kind: PolicyKind, { name, namespace }: ObjectMeta): PolicyRef {
   return { kind, name, ...(kind === "HookPolicy" && namespace !== undefined && { namespace }) };
 }
 
-function compileEachRule(
+function* compileEachRule(
   kind: PolicyKind,
   object: HookPolicy | ClusterHookPolicy,
   served: ServedHooks,
-): CompiledPolicy {
+): Steps<CompiledPolicy> {
   const schemaErrors = firstOfEachRule(
-    validatePolicy(kind, object, MAX_ERRORS).filter(
+    (yield* validateInSteps(kind, object, MAX_ERRORS)).filter(
       ({ path }) => !NOT_THE_SPEC.some((part) => isWithin(path, part)),
     ),
     MAX_ERRORS,
@@ -113,13 +118,13 @@ function compileEachRule(
   const { uid, generation = 0 } = object.metadata;
   const ref = refOf(kind, object.metadata);
   const rules = Array.isArray(spec.rules) ? spec.rules : [];
-  const semantics = checkRules(rules, schemaErrors, { max: ENOUGH_ERRORS, owner: ref });
+  const semantics = yield* checkInSteps(rules, schemaErrors, { max: ENOUGH_ERRORS, owner: ref });
   const errors = firstOfEachRule([...schemaErrors, ...semantics.errors], MAX_ERRORS);
   const { asks } = countWindows(soundRules(rules, schemaErrors).map(({ rule }) => rule));
   const outside = errors.filter(({ path }) => !path.startsWith("spec.rules["));
   const account = outside.length === 0 ? accountOf(spec, ref) : undefined;
   const ifBroken = hooksOfBroken(spec, served);
-  const compiled = compileRules(rules, { ref, errors, asks, served, ifBroken, account });
+  const compiled = yield* compileRules(rules, { ref, errors, asks, served, ifBroken, account });
   const selector = (field: "clusterSelector" | "namespaceSelector"): LabelSelector =>
     isSound(`spec.${field}`, errors) ? (spec[field] ?? EVERYTHING) : EVERYTHING;
   return {
@@ -159,11 +164,15 @@ function brokenRule(
 }
 
 /** A spec whose rules cannot be read one by one holds every hook. */
-function compileRules(rules: readonly RuleSpec[], context: CompileContext): CompiledRule[] {
+function* compileRules(rules: readonly RuleSpec[], context: CompileContext): Steps<CompiledRule[]> {
   const { errors, ifBroken: hooks } = context;
-  if (rules.length > 0) return rules.map((rule, index) => compileRule(rule, index, context));
+  const compiled: CompiledRule[] = [];
+  for (const [index, rule] of rules.entries()) {
+    yield;
+    compiled.push(compileRule(rule, index, context));
+  }
   const whole = { name: "", hooks, admission: "Deny" } as const;
-  return errors.length === 0 ? [] : [brokenRule(whole, errors)];
+  return rules.length === 0 && errors.length > 0 ? [brokenRule(whole, errors)] : compiled;
 }
 
 /** A value that this version does not know means Deny. */

@@ -68,6 +68,38 @@ describe("a policy of 256 expressions", () => {
     rings(fixture, () => known() === generation);
   });
 
+  test("is compiled in at least as many turns, one expression in each", () => {
+    const fixture = storeWith({ compileMs: -1, turnMs: -1 });
+    fixture.setPolicy(large("p"));
+    const known = (): boolean => fixture.store.policies.get(keyOf(large("p"))) !== undefined;
+    const turns = rings(fixture, known);
+    assert.ok(turns >= 256, `${turns} turns`);
+    assert.equal(entryOf(fixture, large("p")).compiled.rules.length, 16);
+  });
+
+  test("ends its compilation before that of its next edit begins", () => {
+    const fixture = storeWith({ compileMs: -1, turnMs: -1 });
+    fixture.setPolicy(large("p"));
+    for (let i = 0; i < 100; i += 1) fixture.store.wake();
+    fixture.setPolicy(large("p", "team-a", 2));
+    const known = (): number => fixture.store.policies.get(keyOf(large("p")))?.compiled.generation ?? 0;
+    rings(fixture, () => known() > 0);
+    assert.equal(known(), 1);
+    assert.ok(fixture.store.compiles(keyOf(large("p"))));
+    rings(fixture, () => known() === 2);
+    assert.ok(!fixture.store.compiles(keyOf(large("p"))));
+  });
+
+  test("that is made again under its name while it is compiled is the new one", () => {
+    const fixture = storeWith({ compileMs: -1, turnMs: -1 });
+    const old = large("p");
+    fixture.setPolicy(old);
+    for (let i = 0; i < 100; i += 1) fixture.store.wake();
+    fixture.setPolicy({ ...old, metadata: { ...old.metadata, uid: "another" } });
+    rings(fixture, () => fixture.store.policies.get(keyOf(old)) !== undefined);
+    assert.equal(entryOf(fixture, old).compiled.uid, "another");
+  });
+
   test("that is deleted meanwhile does not come back", () => {
     const fixture = storeWith({ compileMs: -1 });
     fixture.setPolicy(large("p"));
@@ -103,6 +135,18 @@ describe("a policy of 256 expressions", () => {
     assert.equal(fixture.store.loaded, false);
     rings(fixture, () => fixture.store.loaded);
     assert.ok(fixture.store.policies.get(keyOf(large("p"))));
+  });
+
+  test("is awaited once, however fast it is edited", () => {
+    const fixture = storeWith({ compileMs: -1, turnMs: -1, load: false });
+    let generation = 1;
+    fixture.setPolicy(large("p"));
+    fixture.store.load();
+    rings(fixture, () => {
+      fixture.setPolicy(large("p", "team-a", (generation += 1)));
+      return fixture.store.loaded;
+    });
+    assert.ok(fixture.store.compiles(keyOf(large("p"))));
   });
 });
 

@@ -2,6 +2,7 @@
 
 import type { HookRolloutSpec, RolloutStageSpec, RuleSpec } from "../../api/hook-policy.ts";
 import { fieldsOf, isFields, listOf, textOf } from "../../lib/fields.ts";
+import { atOnce } from "../../lib/steps.ts";
 import { includes } from "./selector-overlap.ts";
 import type { FieldError } from "./schema.ts";
 import { isSound, soundRules } from "./sound-parts.ts";
@@ -21,7 +22,7 @@ export function checkRollout(spec: unknown, schemaErrors: readonly FieldError[])
     }),
     remedy: "shorten them, or make several rollouts",
   };
-  const { errors, warnings } = checkRuleSet(together);
+  const { errors, warnings } = atOnce(checkRuleSet(together));
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it fits the schema
   const sound = schemaErrors.length > 0 ? undefined : (spec as HookRolloutSpec);
   const suspicious = sound === undefined ? [] : [...nothingBegins(sound), ...unreachable(sound)];

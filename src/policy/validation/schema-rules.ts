@@ -29,7 +29,7 @@ function compilePattern(pattern: string): RegExp {
   return entryOf(patterns, pattern, () => new RegExp(pattern.replaceAll("\\x{", "\\u{"), "u"));
 }
 
-interface BrokenRule {
+export interface BrokenRule {
   /** The value that the rule is about. */
   readonly of: string;
   readonly isEvaluable: boolean;

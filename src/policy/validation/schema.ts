@@ -11,9 +11,10 @@ import { type Fields, isFields, fieldsOf, nonEmptyText } from "../../lib/fields.
 import type { CrdSchema } from "../../api/crd-schema.ts";
 import { GROUP, CRD_VERSION } from "../../api/hook-policy.ts";
 import { CRD_SCHEMAS } from "../../api/crd-schemas.ts";
+import { atOnce, type Steps } from "../../lib/steps.ts";
 import { messageOf } from "../../lib/thrown.ts";
 import { isClusterHookPolicy, isHookOverride, isHookPolicy, isHookRollout } from "./crd-validators.ts";
-import { brokenRules, type FieldPlace } from "./schema-rules.ts";
+import { type BrokenRule, brokenRules, type FieldPlace } from "./schema-rules.ts";
 import { found } from "../../lib/quoted-value.ts";
 import { child, fieldOf, placeAt, schemaErrors } from "./schema-errors.ts";
 
@@ -40,22 +41,29 @@ const VALIDATORS: Readonly<Record<Kind, ValidateFunction>> = {
 
 /**
  * Returns every error in the order of the paths; empty: valid. Never throws for any object (except cycles). CEL rules
- * are evaluated only on values that otherwise fit the schema. `max`: how many errors per rule.
+ * are evaluated only on values that otherwise fit the schema.
  */
-export function validatePolicy(kind: Kind, object: unknown, max = Infinity): readonly FieldError[] {
+export function validatePolicy(kind: Kind, object: unknown): readonly FieldError[] {
+  return atOnce(validateInSteps(kind, object));
+}
+
+/** `max`: how many errors per rule. */
+export function* validateInSteps(kind: Kind, object: unknown, max = Infinity): Steps<readonly FieldError[]> {
   if (!isFields(object)) return [{ path: "", message: `found ${found(object)}, expected an object` }];
   try {
-    return validateObject(kind, object, max);
+    return yield* validateObject(kind, object, max);
   } catch (error) {
     // For example, a property that throws when it is read: not from JSON or YAML.
     return [{ path: "spec", message: `cannot be validated: ${messageOf(error)}` }];
   }
 }
 
-function validateObject(kind: Kind, object: Fields, max: number): FieldError[] {
+function* validateObject(kind: Kind, object: Fields, max: number): Steps<FieldError[]> {
   const schema = CRD_SCHEMAS[kind];
   const { status: _, ...input } = normalise(schema, object);
+  yield;
   const places = placesOf({ schema, value: input, path: "" });
+  yield;
   const misfits = firstOfEachRule([...misfitsOf(kind, input), ...places.flatMap(duplicates)], max);
   const unsound = new Set(misfits.flatMap(({ path }) => withParents(path)));
   const sound = places.filter(({ path }) => !unsound.has(path));
@@ -63,14 +71,18 @@ function validateObject(kind: Kind, object: Fields, max: number): FieldError[] {
     ...typeErrors(kind, input),
     ...nameErrors(input["metadata"]),
     ...misfits,
-    ...ruleErrors(sound),
+    ...(yield* ruleErrors(sound)),
   ];
   return errors.toSorted((a, b) => byPath.compare(a.path, b.path));
 }
 
 /** A rule that is not evaluable because of a value below, which breaks a rule itself, says nothing more. */
-function ruleErrors(places: readonly FieldPlace[]): FieldError[] {
-  const broken = places.flatMap((place) => brokenRules(place));
+function* ruleErrors(places: readonly FieldPlace[]): Steps<FieldError[]> {
+  const broken: BrokenRule[] = [];
+  for (const place of places) {
+    yield;
+    broken.push(...brokenRules(place));
+  }
   const clear = broken.filter(({ isEvaluable }) => isEvaluable);
   return broken
     .filter((each) => each.isEvaluable || !clear.some(({ path }) => isWithin(path, each.of)))

@@ -18,6 +18,7 @@ import { expressionsOfTasks, taskErrors, type TaskOwner } from "./task-checks.ts
 import { taskWarnings } from "./task-warnings.ts";
 import { sendsField } from "../../api/target-version.ts";
 import { MAX_ASKS } from "../window/window.ts";
+import { atOnce, type Steps } from "../../lib/steps.ts";
 
 export interface Semantics {
   /** Errors that make the rule not evaluable. */
@@ -26,7 +27,7 @@ export interface Semantics {
   readonly warnings: readonly FieldError[];
 }
 
-/** Limit for all expressions of a policy, because no hook is answered while they compile. */
+/** Limit for all expressions of a policy, because compiling them takes the time of all calls. */
 const MAX_EXPRESSION_LETTERS = 8 * 1024;
 /** The least number of characters that an expression counts as, because compiling even a short one takes some time. */
 const LETTERS_AT_LEAST = 32;
@@ -42,13 +43,17 @@ const MAX_PATTERN_WEIGHT = 8000;
 /**
  * Checks only what fits the schema: `schemaErrors` are those of validatePolicy(). `mode`: `spec.mode`, which may be invalid.
  */
-export function checkRules(
+export function checkRules(...args: Parameters<typeof checkInSteps>): Semantics {
+  return atOnce(checkInSteps(...args));
+}
+
+export function* checkInSteps(
   rules: readonly RuleSpec[],
   schemaErrors: readonly FieldError[],
   { mode, ...limits }: Pick<RuleSet, "max" | "owner"> & { readonly mode?: unknown } = {},
-): Semantics {
+): Steps<Semantics> {
   const sound = soundRules(rules, schemaErrors);
-  const { errors, warnings } = checkRuleSet({
+  const { errors, warnings } = yield* checkRuleSet({
     path: "spec.rules",
     rules: sound,
     remedy: "split the policy",
@@ -73,7 +78,7 @@ export interface RuleSet {
 
 type Findings = Record<"errors" | "warnings", FieldError[]> & { patternWeight: number };
 
-export function checkRuleSet(together: RuleSet): Semantics {
+export function* checkRuleSet(together: RuleSet): Steps<Semantics> {
   const { path: whole, rules, health = [], remedy } = together;
   // Makes every rule not evaluable.
   const refused = (problem: string): Semantics => ({
@@ -86,7 +91,7 @@ export function checkRuleSet(together: RuleSet): Semantics {
   if (tooMany) return refused(TOO_MANY_ENTRIES);
   const findings: Findings = { errors: [], warnings: [], patternWeight: 0 };
   for (const each of rules) {
-    checkRule(each, findings, together);
+    yield* checkRule(each, findings, together);
     if (findings.patternWeight > MAX_PATTERN_WEIGHT) return refused(TOO_MANY_PATTERNS);
   }
   for (const expression of health) {
@@ -140,17 +145,18 @@ function expressionsOfGate({ gate, path }: GateField): readonly ExpressionField[
   );
 }
 
-function checkRule(
+function* checkRule(
   { rule, path }: SoundRule,
   findings: Findings,
   { max = Infinity, owner }: Pick<RuleSet, "max" | "owner">,
-): void {
+): Steps<void> {
   const before = findings.errors.length;
   for (const part of [
     ...matchConditionsOf(rule, path),
     ...gatesOf(rule, path),
     ...expressionsOfTasks(rule, path),
   ]) {
+    yield;
     if (findings.errors.length - before >= max) return;
     if ("gate" in part) checkGate(part, rule, findings);
     else checkExpression(part, rule.hooks, findings);

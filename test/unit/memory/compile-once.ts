@@ -8,10 +8,10 @@ export function compileOnce(): () => void {
   const compiled = new Map<string, CompiledPolicy>();
   // oxlint-disable-next-line typescript/unbound-method -- called with the `this` of its caller
   const { compile } = DecisionStore.prototype;
-  DecisionStore.prototype.compile = function once(key, object) {
+  DecisionStore.prototype.compile = function* once(key, object) {
     const { metadata, ...rest } = object;
     const text = JSON.stringify({ key, ...rest, metadata: { ...metadata, resourceVersion: undefined } });
-    const policy = compiled.get(text) ?? compile.call(this, key, object);
+    const policy = compiled.get(text) ?? (yield* compile.call(this, key, object));
     compiled.set(text, policy);
     return policy;
   };
