@@ -10,10 +10,11 @@ export class RolloutSnapshot {
   readonly #known: (name: string) => ObjectMeta | undefined;
   readonly #onMissing: (live: ObjectMeta, restored: boolean) => void;
   #live: ReadonlyMap<string, ObjectMeta> = new Map();
+  /** The first moment: what was read since may be older than the last one. */
   #at = "";
   /**
-   * The slots that the Cluster may have had only after this moment: the resourceVersion of the rollout with the slot, by the
-   * rollout's name. Only a later snapshot then shows all that holds the Cluster.
+   * The slots that the Cluster may have been allowed to use only after this moment: the resourceVersion of the rollout with the
+   * slot, by the rollout's name. Only a later snapshot then shows all that holds the Cluster.
    */
   readonly laterSlots = new Map<string, string>();
 
@@ -31,11 +32,11 @@ export class RolloutSnapshot {
   /**
    * Whether memory has all rollouts that were read in the same generation, so that none of them is ignored. A resource version
    * below the one that memory had before the read means a restored etcd, where the same generation may be another spec.
-   * `at`: the resourceVersion of the moment.
+   * `at`: the resourceVersion of the moment. A confirmation that reads twice asks for both moments.
    */
   hasAll(live: readonly ObjectMeta[], at: string): boolean {
     this.#live = new Map(live.map((metadata) => [metadata.name, metadata]));
-    this.#at = at;
+    if (this.#at === "") this.#at = at;
     return live.every((metadata) => {
       const before = this.#before.get(metadata.name);
       const isRestored = before !== undefined && !mayReplace(metadata, before);
@@ -62,7 +63,7 @@ export class RolloutSnapshot {
       .every((each) => each.resourceVersion === this.#known(each.name)?.resourceVersion);
   }
 
-  /** Whether the rollout, as it was read later, has not been written since the moment of the snapshot. */
+  /** Whether the rollout, as it was read later, has not been written since the first moment. */
   isUnchanged(metadata: ObjectMeta): boolean {
     return (compareResourceVersions(metadata.resourceVersion, this.#at) ?? 1) <= 0;
   }

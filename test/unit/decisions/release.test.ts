@@ -261,13 +261,13 @@ describe("what is absent for the gate of a stage was looked for in the reads of 
     const made = lab(given);
     const { replica, seen } = made;
     replica.load("upgrades", given, 1, readyStatus({ running }));
-    const edit = (): void => {
+    const edit = (change: Partial<HookRolloutSpec> = spec({ name: present }), generation = 2): void => {
       const { metadata, ...object } = stored(replica);
       replica.api.put({
         ...object,
-        metadata: { ...metadata, generation: 2 },
-        spec: { ...object.spec, ...spec({ name: present }) },
-        status: readyStatus({ observedGeneration: 2, running }),
+        metadata: { ...metadata, generation },
+        spec: { ...object.spec, ...change },
+        status: readyStatus({ observedGeneration: generation, running }),
       });
     };
     const learn = (): void => replica.rollouts.rolloutChanged("upgrades", stored(replica));
@@ -310,6 +310,27 @@ describe("what is absent for the gate of a stage was looked for in the reads of 
     assert.equal(await confirm(), "GateOpen");
     assert.deepEqual(asked, ["freeze-q3"]);
   });
+
+  const holding = {
+    "is paused": { paused: true, observedGeneration: 1, generation: 2 },
+    "is not ready": { paused: false, observedGeneration: 0, generation: 1 },
+  };
+  for (const [how, { paused, observedGeneration, generation }] of Object.entries(holding))
+    test(`it is created while the rollout ${how}, which ends during the reads`, async () => {
+      const given = { ...spec({ name: "freeze" }), paused };
+      const { replica, seen, confirm, edit, learn } = claimed(given, "freeze");
+      replica.load("upgrades", given, 1, readyStatus({ observedGeneration, running }));
+      const objects: { readonly metadata: ObjectMeta }[] = [];
+      seen.objects = async () => {
+        const found = { ok: true, namespaced: true, objects: [...objects] } as const;
+        if (objects.length > 0) return found;
+        objects.push({ metadata: { ...FREEZE, namespace: "fleet" } });
+        edit({ paused: false }, generation);
+        learn();
+        return found;
+      };
+      assert.equal(await confirm(), "GateOpen");
+    });
 
   test("the name depends on the Cluster's status, which changes during the reads", async () => {
     const nameExpression = "'freeze-' + cluster.status.phase.lowerAscii()";
