@@ -118,10 +118,7 @@ export class Decisions {
     if (request.cascade === undefined) return await confirmer.confirm(request);
     const snapshot = rollouts.snapshot(request.call.hook);
     const confirmation = await confirmer.confirm(request, { rollouts: snapshot });
-    if (!confirmation.ok) return confirmation;
-    // Memory has the slots that count here, and a write of them leaves the generation as it is.
-    if (snapshot?.isPresent() === false) return { ok: false, reason: "RolloutNotInMemory" };
-    return { ok: true, decision: rollouts.withoutSlot(request, confirmation.decision) };
+    return confirmation.ok ? rollouts.withoutSlot(request, confirmation.decision, snapshot) : confirmation;
   }
 
   /**
@@ -174,6 +171,6 @@ export class Decisions {
     if (!again.ok) return again;
     if (later?.confirms(snapshot) !== true) return { ok: false, reason: "RolloutChanging" };
     // Gates and selectors of rollouts, too, must not have changed meanwhile.
-    return { ok: true, decision: rollouts.withoutSlot(request, again.decision) };
+    return rollouts.withoutSlot(request, again.decision);
   }
 }

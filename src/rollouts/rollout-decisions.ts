@@ -49,6 +49,8 @@ export interface RolloutsOptions extends RolloutWorld {
   readonly reasonOf: (error: unknown) => string;
 }
 
+const NOT_IN_MEMORY: Confirmation = { ok: false, reason: "RolloutNotInMemory" };
+
 export class Rollouts {
   readonly #options: RolloutsOptions;
   readonly #entries = new Map<string, RolloutEntry>();
@@ -152,21 +154,24 @@ export class Rollouts {
   }
 
   /**
-   * For what takes no slot: a deletion with a Cascade, before which Cluster API's call has to have taken them, and a
-   * release that has just taken them.
+   * For what takes no slot: a deletion with a Cascade, before which Cluster API's call has to have taken those that `snapshot`
+   * shows, and a release that has just taken them.
    */
-  withoutSlot(request: DecisionRequest, given: Decision): Decision {
-    if (holdsBesideTasks(given) || given.basis === undefined) return given;
+  withoutSlot(request: DecisionRequest, given: Decision, snapshot?: RolloutSnapshot): Confirmation {
+    if (holdsBesideTasks(given) || given.basis === undefined) return { ok: true, decision: given };
+    if (snapshot?.isInMemory() === false) return NOT_IN_MEMORY;
     const { call } = request;
     const { world, since } = given.basis;
     const decision = this.#withOverridden(request, given);
     const now = this.#options.now();
     for (const place of this.#placesOf(call.hook, world, now)) {
-      const closed = closedSince(place, { world, call, now, since: since ?? now });
-      if (closed !== undefined) return held(decision, closed);
-      if (!hasSlot(place.entry, world.cluster, now)) return held(decision, holdIn(place, "NotItsTurn"));
+      if (snapshot?.hasSlotsOf(place.entry.rollout.name) === false) return NOT_IN_MEMORY;
+      const hold =
+        closedSince(place, { world, call, now, since: since ?? now }) ??
+        (hasSlot(place.entry, world.cluster, now) ? undefined : holdIn(place, "NotItsTurn"));
+      if (hold !== undefined) return { ok: true, decision: held(decision, hold) };
     }
-    return decision;
+    return { ok: true, decision };
   }
 
   #placesOf(hook: HookName, world: LiveWorld, now: Date): readonly StagePlace[] {
@@ -234,8 +239,7 @@ export class Rollouts {
   ): Promise<Confirmation> {
     if (holdsBesideTasks(given) || snapshot === undefined) return { ok: true, decision: given };
     // A rollout that memory no longer has would hold nothing below, and a policy may hold in its place.
-    if (given.basis === undefined || !snapshot.isInMemory())
-      return { ok: false, reason: "RolloutNotInMemory" };
+    if (given.basis === undefined || !snapshot.isInMemory()) return NOT_IN_MEMORY;
     const { api, reasonOf, onError } = this.#options;
     const { world, since } = given.basis;
     const decision = this.#withOverridden(request, given);

@@ -56,11 +56,10 @@ export class RolloutSnapshot {
     return this.#live.values().every((metadata) => isSame(metadata, this.#known(metadata.name)));
   }
 
-  /** Whether memory has these very copies of them, with the slots of that moment. */
-  isPresent(): boolean {
-    return this.#live
-      .values()
-      .every((each) => each.resourceVersion === this.#known(each.name)?.resourceVersion);
+  /** Whether memory has this very copy of the rollout: a slot is written without a new generation. */
+  hasSlotsOf(name: string): boolean {
+    const live = this.#live.get(name);
+    return live === undefined || live.resourceVersion === this.#known(name)?.resourceVersion;
   }
 
   /** Whether the rollout, as it was read later, has not been written since the first moment. */

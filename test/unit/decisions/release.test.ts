@@ -5,9 +5,11 @@
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { HookRolloutSpec, ObjectGateSpec } from "../../../src/api/hook-policy.ts";
+import type { HookRollout, HookRolloutSpec, ObjectGateSpec } from "../../../src/api/hook-policy.ts";
 import type { Cluster, ObjectMeta } from "../../../src/api/meta.ts";
 import type { LiveReader } from "../../../src/decisions/live-reads.ts";
+import type { PolicyObject } from "../../../src/memory/policy-set.ts";
+import { clusterHookPolicy } from "../builders.ts";
 import { claimOf, NOW, readyStatus } from "../rollouts/fixtures.ts";
 import { policyList, storeWith } from "../memory/fixtures.ts";
 import {
@@ -44,7 +46,7 @@ const OTHERS_CLAIM = claimOf("b", { claimedAt: NOW.toISOString(), renewedAt: NOW
 
 interface Lab {
   readonly replica: Replica;
-  /** The ClusterHookPolicies in the API server, none of which memory has. */
+  /** The ClusterHookPolicies in the API server, of which memory has those that the lab was made with. */
   readonly policies: ObjectMeta[];
   /** What the reads of a confirmation show. */
   readonly seen: { cluster: Cluster; objects: LiveReader["objects"] };
@@ -56,12 +58,12 @@ interface Lab {
 }
 
 /** The only slot of the rollout is taken, by another replica, which this one's memory does not know yet. */
-function lab(spec: Partial<HookRolloutSpec> = {}): Lab {
+function lab(spec: Partial<HookRolloutSpec> = {}, known: readonly PolicyObject[] = []): Lab {
   const replica = replicaOf({ specs: { upgrades: spec }, clusters: [A, B] });
   const { api, rollouts } = replica;
   claimForB(replica);
-  const policies: ObjectMeta[] = [];
-  const { store } = storeWith({ policies: [], clusters: [A, B], namespaces: [replica.namespace] });
+  const policies: ObjectMeta[] = known.map(({ metadata }) => metadata);
+  const { store } = storeWith({ policies: [...known], clusters: [A, B], namespaces: [replica.namespace] });
   const none = readerOf([]);
   const seen: Lab["seen"] = { cluster: A, objects: async (query) => await none.objects(query) };
   const reader = readerOf([], {
@@ -107,8 +109,28 @@ function giveBack({ api }: Replica): void {
   api.put({ ...stored({ api }), status: readyStatus() });
 }
 
-function stored({ api }: Pick<Replica, "api">) {
-  const object = api.stored.get("upgrades");
+/** Memory loses the rollout just after it was last compared with the API server. */
+function losing({ rollouts }: Replica): void {
+  const snapshot = rollouts.snapshot.bind(rollouts);
+  rollouts.snapshot = (hook) => {
+    const made = snapshot(hook);
+    const hasAll = made?.hasAll.bind(made);
+    let compared = 0;
+    return (
+      made &&
+      Object.assign(made, {
+        hasAll: (...args: Parameters<typeof made.hasAll>) => {
+          compared += 1;
+          if (compared === 2) queueMicrotask(() => rollouts.rolloutChanged("upgrades", undefined));
+          return hasAll?.(...args);
+        },
+      })
+    );
+  };
+}
+
+function stored({ api }: Pick<Replica, "api">, name = "upgrades") {
+  const object = api.stored.get(name);
   assert.ok(object !== undefined);
   return object;
 }
@@ -188,21 +210,7 @@ describe("a hold that moves while a slot is taken is never missed:", () => {
 
   test("memory loses the rollout once policies have released the Cluster", async () => {
     const { replica, release } = lab();
-    const { rollouts } = replica;
-    const snapshot = rollouts.snapshot.bind(rollouts);
-    rollouts.snapshot = (hook) => {
-      const made = snapshot(hook);
-      const hasAll = made?.hasAll.bind(made);
-      return (
-        made &&
-        Object.assign(made, {
-          hasAll: (...args: Parameters<typeof made.hasAll>) => {
-            queueMicrotask(() => rollouts.rolloutChanged("upgrades", undefined));
-            return hasAll?.(...args);
-          },
-        })
-      );
-    };
+    losing(replica);
     assert.equal(await release(), "RolloutNotInMemory");
   });
 
@@ -348,8 +356,8 @@ describe("a deletion in the foreground", () => {
   const deletions = { operation: "Delete" } as const;
   const slot = claimOf("a", { target: "", claimedAt: NOW.toISOString(), renewedAt: NOW.toISOString() });
 
-  function withSlot(): Lab {
-    const made = lab(deletions);
+  function withSlot(known: readonly PolicyObject[] = []): Lab {
+    const made = lab(deletions, known);
     made.replica.load("upgrades", deletions, 1, readyStatus({ running: [slot] }));
     return made;
   }
@@ -368,15 +376,54 @@ describe("a deletion in the foreground", () => {
 
   test("is refused by a slot that it has had only since the reads", async () => {
     const { replica, review } = withSlot();
-    const { api, rollouts } = replica;
     giveBack(replica);
-    const list = api.rollouts.bind(api);
-    api.rollouts = async () => {
-      const read = await list();
+    afterList(replica, () => {
       const { status: _, ...object } = stored(replica);
-      rollouts.rolloutChanged("upgrades", api.put({ ...object, status: readyStatus({ running: [slot] }) }));
-      return read;
-    };
+      return { ...object, status: readyStatus({ running: [slot] }) };
+    });
+    assert.equal(await review(), "RolloutNotInMemory");
+  });
+
+  const others: Readonly<Record<string, Partial<HookRolloutSpec>>> = {
+    "of upgrades": {},
+    "of mode Audit": { ...deletions, mode: "Audit" },
+    "of other Clusters": { ...deletions, clusterSelector: { matchLabels: { tier: "other" } } },
+  };
+  for (const [which, spec] of Object.entries(others))
+    test(`passes while a rollout ${which} is written, which memory learns later or sooner`, async () => {
+      const { replica, review } = withSlot();
+      replica.load("other", spec, 1, readyStatus());
+      const written = (): HookRollout => ({
+        ...stored(replica, "other"),
+        status: readyStatus({ failed: [] }),
+      });
+      replica.api.put(written());
+      assert.equal(await review(), "go");
+      afterList(replica, written);
+      assert.equal(await review(), "go");
+    });
+
+  test("is refused by a policy, also while its rollout is written", async () => {
+    const { replica, review } = withSlot([clusterHookPolicy()]);
+    claimForB(replica);
+    assert.equal(await review(), "held");
+  });
+
+  test("is refused if memory loses the rollout during the reads", async () => {
+    const { replica, review } = withSlot();
+    giveBack(replica);
+    losing(replica);
     assert.equal(await review(), "RolloutNotInMemory");
   });
 });
+
+/** A write after the rollouts were listed, which memory learns at once. */
+function afterList({ api, rollouts }: Replica, written: () => HookRollout): void {
+  const list = api.rollouts.bind(api);
+  api.rollouts = async () => {
+    const read = await list();
+    const object = api.put(written());
+    rollouts.rolloutChanged(object.metadata.name, object);
+    return read;
+  };
+}

@@ -34,7 +34,7 @@ export function taskDecisions(setup: Setup): { readonly decisions: Decisions; re
       ask: (_, decision) => decision,
       snapshot: () => undefined,
       takeSlots: async (_, decision) => await Promise.resolve({ ok: true, decision }),
-      withoutSlot: (_, decision) => decision,
+      withoutSlot: (_, decision) => ({ ok: true, decision }),
     },
     tasks: new StoredTaskBeginner({
       store: {

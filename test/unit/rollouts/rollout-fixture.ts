@@ -288,7 +288,8 @@ export async function confirm(
 
 export function reasonOf(confirmation: Confirmation): string {
   if (!confirmation.ok) return confirmation.reason;
-  return confirmation.decision.rollout?.reason ?? "go";
+  const { holds, rollout } = confirmation.decision;
+  return holds ? (rollout?.reason ?? "held") : "go";
 }
 
 export function ask({ rollouts }: Replica, cluster: Cluster, overrides: readonly Override[] = []): string {

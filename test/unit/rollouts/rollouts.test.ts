@@ -384,7 +384,9 @@ describe("a deletion in the foreground", () => {
         status: readyStatus({ running }),
         clusters: [A],
       });
-      const { holds, rollout } = rollouts.withoutSlot(requestOf(A, CALL), released(A));
+      const confirmation = rollouts.withoutSlot(requestOf(A, CALL), released(A));
+      assert.ok(confirmation.ok);
+      const { holds, rollout } = confirmation.decision;
       assert.deepEqual([holds, rollout?.reason], [reason !== undefined, reason]);
       assert.deepEqual(api.requests, [], "nothing is read or written");
     });
