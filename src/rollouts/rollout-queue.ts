@@ -124,8 +124,9 @@ export class RolloutQueue {
   }
 
   /**
-   * A Cluster that left a slot unused takes none for as long as it could have kept that, even if no other seems to wait: Cluster
-   * API may be late to call about one that does, or that one may not show it for a moment, after a failed reconcile.
+   * A Cluster that left a slot unused takes none for a minute, even if no other seems to wait: Cluster API may be late to call
+   * about one that does, or that one may not show it for a moment, after a failed reconcile. So does one whose task has failed
+   * there: the status does not say why a slot has ended.
    */
   #rests(uid: string, nowMs: number): boolean {
     return nowMs - (this.#unusedAt.get(uid) ?? -Infinity) < RENEWABLE_MS;
