@@ -58,9 +58,10 @@ export async function waitFor<T>(
     const failure = options.failure?.();
     if (failure !== undefined)
       throw new Error(`While waiting for ${description}: ${failure.message}`, { cause: failure });
-    if (Date.now() >= deadline) throw timedOut(description, timeoutMs, { error, sight });
-    const lookMs = Date.now() - begunMs;
-    await sleep(options.everyMs ?? Math.max(lookMs, nextLook(Date.now() - (deadline - timeoutMs))));
+    const now = Date.now();
+    const leftMs = deadline - now;
+    if (leftMs <= 0) throw timedOut(description, timeoutMs, { error, sight });
+    await sleep(Math.min(leftMs, options.everyMs ?? Math.max(now - begunMs, nextLook(timeoutMs - leftMs))));
   }
 }
 

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { note, waitFor } from "../../controlplane/waits.ts";
 
 test("a wait that times out reports what its probe saw last, and nothing that others saw", async () => {
@@ -28,4 +29,20 @@ test("a wait tells what a wait within it saw", async () => {
     });
   const wait = waitFor("the outer", async () => !(await inner()), { timeoutMs: 5, everyMs: 1 });
   await assert.rejects(wait, /for the outer\.\n {2}Last seen: inside$/);
+});
+
+test("a wait does not outlast its time because a look was slow", async () => {
+  const begunMs = Date.now();
+  let lookMs = 500;
+  const wait = waitFor(
+    "the impossible",
+    async () => {
+      await sleep(lookMs);
+      lookMs = 0;
+      return false;
+    },
+    { timeoutMs: 550 },
+  );
+  await assert.rejects(wait);
+  assert.ok(Date.now() - begunMs < 1000);
 });
