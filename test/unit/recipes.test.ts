@@ -1,8 +1,10 @@
 /** What docs/recipes/ and manifests/admission/ say, as far as it can be judged without a cluster. */
 
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { chmod } from "node:fs/promises";
+import { delimiter, join } from "node:path";
 import test from "node:test";
 import { parseAllDocuments } from "yaml";
 import { HOOK_NAMES } from "../../src/api/runtime-hooks.ts";
@@ -16,6 +18,7 @@ import { checkRules } from "../../src/policy/validation/semantics.ts";
 import { type KubeObject, objectsOf } from "../controlplane/client.ts";
 import { blocksOf, commandsOf, PAGES, ROLLOUT_PAGES, ROOT, suiteOf } from "../capi/recipe-pages.ts";
 import { cluster, compiled, NOW, world } from "./builders.ts";
+import { folder } from "./cli/program.ts";
 
 const AGGREGATED = "hookpolicy.dev/aggregate-to-operator";
 
@@ -91,6 +94,24 @@ test("the recipes are warned about only what is meant", () => {
     }),
   );
   assert.deepEqual(told, []);
+});
+
+test("the script that has to end before its Job is not the first process of the container, which ignores SIGTERM", async (t) => {
+  const [policy] = policiesOf("remove-load-balancers.md");
+  const { create, timeout } = policy?.spec.rules[0]?.tasks?.[0] ?? {};
+  const [{ command, args }] = (create as KubeObject | undefined)?.["spec"].template.spec.containers ?? [];
+  // As busybox' timeout, which becomes the program.
+  const tools = await folder(t, { timeout: '#!/bin/sh\nprintf "%s\\n" "$$ $*"\n' });
+  await chmod(join(tools, "timeout"), 0o755);
+  const [file, ...flags] = [...command, ...args];
+  const env = { ...process.env, PATH: [tools, process.env["PATH"]].join(delimiter) };
+  let first: number | undefined;
+  const said = await new Promise<string>((done) => {
+    first = execFile(file, flags, { env }, (_, output) => done(output)).pid;
+  });
+  const [, pid = "", seconds = "", script = ""] = /^(\d+) (\d+) \/bin\/sh -euc ([^]*)\n$/.exec(said) ?? [];
+  assert.notEqual(Number(pid), first);
+  assert.deepEqual([seconds, timeout, script], ["720", "15m", args[0]]);
 });
 
 test("every HookRollout of the recipes is valid, and none is suspicious", () => {
