@@ -9,7 +9,7 @@ TEST := node --test --test-reporter=./test/report.ts --test-reporter-destination
 # The tests of a folder share a process.
 UNIT_FILES := $$(node test/groups.ts test/unit test/contract test/redteam)
 # Two of the groups mostly wait: one more than two cores.
-UNIT_TEST = $(NICE) $(TEST) --test-concurrency=3
+UNIT_TEST = $(UNIT_PRIORITY) $(TEST) --test-concurrency=3
 # Coverage of the same tests; release/coverage.ts sums it up.
 COVERAGE_FLAGS := --import ./test/coverage.ts --experimental-test-coverage --test-coverage-include='src/**' --test-coverage-exclude='**/*.gen.ts' \
   --test-reporter=lcov --test-reporter-destination=coverage/lcov.info
@@ -73,7 +73,7 @@ modules:
 # Those on a real API server mostly wait: the others take what they leave of the machine.
 .PHONY: test
 test: build ## Run every test (FULL=1: all generated cases; COVERAGE=1: as CI does)
-	@$(MAKE) --no-print-directory --jobs=2 NICE='nice -n 10' $(if $(COVERAGE),coverage,test-unit) test-integration
+	@$(MAKE) --no-print-directory --jobs=2 UNIT_PRIORITY='nice -n 10' $(if $(COVERAGE),coverage,test-unit) test-integration
 	node release/size.ts
 
 .PHONY: test-integration
