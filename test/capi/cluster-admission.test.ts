@@ -166,8 +166,12 @@ describe("a Cluster whose rules speak at admission", () => {
     );
   }
 
-  async function deletedOnceBackedUp(cluster: Ref): Promise<void> {
-    await cp.waitFor("the backup to be seen", async () => !(await deletionIsRefused(cluster)));
+  /** By a deletion in the second of the backup, or later. */
+  async function deletedAfter(backedUpAt: string, cluster: Ref): Promise<void> {
+    await cp.waitFor(
+      "the backup to be seen",
+      async () => inSeconds(-1) >= backedUpAt && !(await deletionIsRefused(cluster)),
+    );
     await cp.kubectl("delete", CLUSTERS, "-n", cluster.namespace ?? "", cluster.name, "--wait=false");
     await isGone(cp, cluster);
   }
@@ -192,7 +196,7 @@ describe("a Cluster whose rules speak at admission", () => {
       assert.ok(await deletionIsRefused(cluster), JSON.stringify(status));
     }
     await cp.patch(backup, { status: { startTimestamp: now } });
-    await deletedOnceBackedUp(cluster);
+    await deletedAfter(now, cluster);
   });
 
   test("is deleted once a backup by a schedule has it", async () => {
@@ -211,7 +215,7 @@ describe("a Cluster whose rules speak at admission", () => {
     await cp.apply(backup("daily-1", ["elsewhere"]));
     assert.ok(await deletionIsRefused(cluster));
     await cp.apply(backup("daily-2", ["elsewhere", page.namespace]));
-    await deletedOnceBackedUp(cluster);
+    await deletedAfter(now, cluster);
   });
 
   test("is deleted in the foreground or with orphans only if no hook would hold it, also where its Namespace opts out", async () => {
