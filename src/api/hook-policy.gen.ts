@@ -424,7 +424,8 @@ export interface ClusterHookPolicySpec {
    * What a rule does while it cannot be evaluated, for example because of an error in it: Fail holds the
    * operation, Ignore releases it, except when the steps are used up (BudgetExhausted), the memory is (TooLarge), the
    * operator does not know a field or value (UnknownField), the HookTasks cannot be read (TasksUnknown), or a task of
-   * the rule has begun and not ended well: then the rule always holds. It concerns that rule and its hooks only, never the whole policy.
+   * the rule has begun and not ended well: then the rule always holds. It concerns that rule and its hooks only,
+   * never the whole policy.
    */
   failurePolicy?: "Fail" | "Ignore";
   /**
@@ -611,7 +612,8 @@ export interface HookPolicySpec {
    * What a rule does while it cannot be evaluated, for example because of an error in it: Fail holds the
    * operation, Ignore releases it, except when the steps are used up (BudgetExhausted), the memory is (TooLarge), the
    * operator does not know a field or value (UnknownField), the HookTasks cannot be read (TasksUnknown), or a task of
-   * the rule has begun and not ended well: then the rule always holds. It concerns that rule and its hooks only, never the whole policy.
+   * the rule has begun and not ended well: then the rule always holds. It concerns that rule and its hooks only,
+   * never the whole policy.
    */
   failurePolicy?: "Fail" | "Ignore";
   /** Selects Clusters by their labels. Absent or empty, it selects every Cluster in reach of the policy. */
