@@ -9,7 +9,11 @@ import { join } from "node:path";
 import { commandsOf } from "../capi/pages.ts";
 import { clusterApiBinaries } from "../controlplane/binaries.ts";
 import type { Ref } from "../controlplane/client.ts";
-import { CLUSTER_DEFINITION, installClusterDefinition } from "../controlplane/cluster-api.ts";
+import {
+  CLUSTER_DEFINITION,
+  clusterApiDefinition,
+  installClusterDefinition,
+} from "../controlplane/cluster-api.ts";
 import { clusterWebhook } from "../controlplane/cluster-webhook.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import { objectOf, isRefused } from "../controlplane/client.ts";
@@ -34,7 +38,7 @@ const DELETED = clusterRef(TEAM, "prod-2");
 const COMMANDS = commandsOf("docs/move-and-restore.md");
 
 function wordsOf(command: string): readonly string[] {
-  return command.split(" ").slice(1);
+  return command.replaceAll("'", "").split(" ").slice(1);
 }
 
 describe("clusterctl move", () => {
@@ -143,8 +147,40 @@ describe("clusterctl move", () => {
     assert.ok(await target.find(clusterPolicyRef("at-home")));
   });
 
+  test("that has failed is begun again, or ended, by the commands of the page", async () => {
+    const commands = COMMANDS.filter((line) => line.includes(" -n team-a "));
+    const [resume = "", resumeClasses = "", mark = "", remove = "", end = ""] = commands;
+    assert.deepEqual(commands, [resume, resumeClasses, mark, remove, end]);
+    const namespace = "team-a";
+    const cluster = clusterRef(namespace, "prod-1");
+    const standard = { ...cluster, kind: "ClusterClass", name: "standard" };
+    const templateRef = { apiVersion: "infrastructure.cluster.x-k8s.io/v1beta2", kind: "Any", name: "any" };
+    const paused = { "cluster.x-k8s.io/paused": "" };
+    await source.apply(await clusterApiDefinition("clusterclasses.cluster.x-k8s.io"));
+    await source.apply([
+      { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } },
+      objectOf(
+        { ...standard, annotations: paused },
+        { spec: { infrastructure: { templateRef }, controlPlane: { templateRef } } },
+      ),
+    ]);
+    await provisioned(cluster, cleanUp);
+    const pause = { spec: { paused: true } };
+    await source.patch(cluster, pause);
+    await source.kubectl(...wordsOf(resume));
+    await source.kubectl(...wordsOf(resumeClasses));
+    assert.equal((await source.get(cluster))["spec"].paused, undefined);
+    assert.equal((await source.get(standard)).metadata.annotations, undefined);
+
+    await source.patch(cluster, pause);
+    for (const command of [mark, remove]) await source.kubectl(...wordsOf(command));
+    assert.ok((await source.get(cluster)).metadata.deletionTimestamp);
+    await source.kubectl(...wordsOf(end));
+    assert.equal(await source.find(cluster), undefined);
+  });
+
   test("each other command of the page does what it says", async () => {
-    const others = COMMANDS.filter((line) => !line.startsWith("kubectl label crd "));
+    const others = COMMANDS.filter((line) => !/^kubectl label crd | -n team-a /.test(line));
     const [
       all = "",
       stop = "",
