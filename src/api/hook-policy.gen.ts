@@ -328,8 +328,9 @@ export interface TaskSpec {
    */
   onFailure?: "Hold" | "Proceed";
   /**
-   * For how long a success counts, until the next task of the rule begins or, of the last one, the release: after that,
-   * it needs another run. 24h by default for create; apply and delete count for the whole operation.
+   * For how long a success counts; after that, it needs another run. Once a later task of the rule that begins last
+   * has begun, it counts until that one has succeeded, and for as long again after that. 24h by default for create;
+   * apply and delete count for the whole operation.
    */
   validFor?: string;
   /** How long a created object stays after its success; 24h by default. */

@@ -40,12 +40,14 @@ export function judgeTasks(
   if (!affordTasks(rule.tasks.length, tasks.count(scope))) return unjudged(BUDGET_EXHAUSTED, STEPS_EXCEEDED);
   const records = tasks.find(scope);
   if (records === undefined) return unknown();
-  const runs = rule.tasks.map((task): Run => {
+  const runs = rule.tasks.reduceRight<readonly Run[]>((later, task) => {
     const identity = firstRun(policy, rule, task, situation);
     const mine = records.filter((record) => isOf(record, identity, policy));
     const [latest] = mine.toSorted((a, b) => b.identity.run - a.identity.run);
-    return { task, identity, latest, counts: latest !== undefined && counts(task, latest, situation.now) };
-  });
+    const end = latest && endOf(task, latest, later);
+    const isCounted = latest !== undefined && counts(latest, end, situation.now);
+    return [{ task, identity, latest, end, counts: isCounted }, ...later];
+  }, []);
   const traces: TaskTrace[] = [];
   for (const [index, run] of runs.entries()) {
     const later = runs.slice(index + 1).flatMap((each) => (each.counts && each.latest) || []);
@@ -116,6 +118,8 @@ interface Run {
   readonly task: CompiledTask;
   readonly identity: TaskIdentity;
   readonly latest: TaskRecord | undefined;
+  /** When its success is too old. */
+  readonly end: Date | undefined;
   readonly counts: boolean;
 }
 
@@ -128,31 +132,39 @@ interface TaskTurn {
 }
 
 function judgeTask({ task, latest, ...run }: Run, situation: Situation, turn: TaskTurn): TaskTrace {
-  // Another run would repeat it beside what came after it, or see only what that has left.
-  const isUsed = latest?.phase === "Succeeded" && !latest.over && turn.later.length > 0;
-  if (latest !== undefined && (run.counts || isUsed))
-    return ofRecord(task, latest, situation.now, isUsed ? undefined : validUntil(task, latest));
+  if (latest !== undefined && run.counts) return ofRecord(task, latest, situation.now, run.end);
   return { ...ofNone(task, situation, turn), run: (latest?.identity.run ?? 0) + 1 };
 }
 
 /** Not one whose operation is over, that was cancelled, or whose success is too old. */
-function counts(task: CompiledTask, record: TaskRecord, now: Date): boolean {
+function counts(record: TaskRecord, end: Date | undefined, now: Date): boolean {
   if (record.over || record.phase === "Cancelled") return false;
-  if (record.altered) return true;
-  if (record.phase !== "Succeeded") return true;
-  const end = validUntil(task, record);
-  return end === undefined || now < end;
+  return record.altered || record.phase !== "Succeeded" || end === undefined || now < end;
 }
 
-/** `undefined`: for the whole operation. */
-function validUntil({ validForMs }: CompiledTask, { succeededAt }: TaskRecord): Date | undefined {
-  return validForMs === undefined ? undefined : after(succeededAt ?? new Date(0), validForMs);
+/**
+ * `undefined`: not known before a later task has ended, or for the whole operation. A later task that begins last shows that
+ * the release was near while the success counted: another run would see only what that task has left. One that begins first
+ * shows nothing.
+ */
+function endOf(
+  { validForMs }: CompiledTask,
+  { succeededAt }: TaskRecord,
+  later: readonly Run[],
+): Date | undefined {
+  if (validForMs === undefined) return undefined;
+  const last = later.flatMap(({ task, latest, counts: isCounted }) =>
+    task.begins === "Last" && isCounted && latest !== undefined ? [{ task, latest }] : [],
+  );
+  if (!last.every(({ task, latest }) => isDone(wordsOf(task, latest)))) return undefined;
+  const ends = [succeededAt, ...last.map(({ latest }) => latest.succeededAt)];
+  return after(new Date(Math.max(...ends.map((each) => each?.getTime() ?? 0))), validForMs);
 }
 
 /** `end`: of a success. */
 function ofRecord(task: CompiledTask, record: TaskRecord, now: Date, end: Date | undefined): TaskTrace {
   const { namespace, name, attempts, message: observed, identity } = record;
-  const words = record.altered ? ofAltered(record) : wordsOf(task, record);
+  const words = wordsOf(task, record);
   const nextAttempt = words.state === "Retrying" ? record.nextAttempt : undefined;
   const edge = words.state === "Succeeded" ? end : nextAttempt?.at;
   return {
@@ -180,6 +192,7 @@ function ofUnstored(words: Words, { namespace, phase, identity: { task } }: Task
 
 /** The message is empty where the task holds nothing. */
 function wordsOf({ name: task, onFailure }: CompiledTask, record: TaskRecord): Words {
+  if (record.altered) return ofAltered(record);
   const { namespace, name, phase, nextAttempt, message } = record;
   const hookTask = `HookTask ${namespace}/${name}`;
   const say = (state: TaskState, reason: string, text: string): Words => {

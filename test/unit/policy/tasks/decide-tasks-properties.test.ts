@@ -197,19 +197,25 @@ function newest(
   );
 }
 
-/** Whether the HookTask lets the operation go on, told without judgeTasks(). */
-function letsGo(
-  record: TaskRecord | undefined,
-  spec: CompiledPolicy["rules"][number]["tasks"][number] | undefined,
-  laterCounts: boolean,
-): boolean {
-  if (record === undefined || record.over || spec === undefined) return false;
-  if (record.phase === "Failed") return spec.onFailure === "Proceed";
-  if (record.phase !== "Succeeded" || record.succeededAt === undefined) return false;
-  return (
-    laterCounts ||
-    spec.validForMs === undefined ||
-    NOW.getTime() - record.succeededAt.getTime() < spec.validForMs
+type Spec = CompiledPolicy["rules"][number]["tasks"][number];
+
+/**
+ * Whether the HookTask of the first one lets the operation go on, told without judgeTasks(). Its success is too old once it,
+ * and that of each later task that begins last and lets it go on, is older than validFor.
+ */
+function letsGo([first, ...later]: readonly (readonly [TaskRecord | undefined, Spec])[]): boolean {
+  if (first === undefined) return false;
+  const [record, { onFailure, validForMs }] = first;
+  if (record === undefined || record.over) return false;
+  if (record.phase === "Failed") return onFailure === "Proceed";
+  if (record.phase !== "Succeeded") return false;
+  const users = later.flatMap(([each, { begins }], index) =>
+    begins === "Last" && letsGo(later.slice(index)) ? [each] : [],
+  );
+  return [record, ...users].some(
+    (each) =>
+      each?.succeededAt !== undefined &&
+      (validForMs === undefined || NOW.getTime() - each.succeededAt.getTime() < validForMs),
   );
 }
 
@@ -232,11 +238,10 @@ test("nothing is released before each task has succeeded, may proceed without, o
         const record = newest(one, policy, rule.rule, name);
         const ignored =
           rule.verdict === "NotEvaluable" && policy.failurePolicy === "Ignore" && !isOpen(record);
-        const later = specs
-          .slice(index + 1)
+        const rest = specs
+          .slice(index)
           .map((spec) => [newest(one, policy, rule.rule, spec.name), spec] as const);
-        const laterCounts = later.some(([each, spec]) => letsGo(each, spec, false));
-        assert.ok(letsGo(record, specs[index], laterCounts) || ignored, `${rule.rule} ${name} ${state}`);
+        assert.ok(letsGo(rest) || ignored, `${rule.rule} ${name} ${state}`);
       }
     }
   });

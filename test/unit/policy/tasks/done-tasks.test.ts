@@ -127,15 +127,7 @@ describe("a success counts", () => {
   });
 
   test("for the whole operation of what was applied or deleted", () => {
-    const { create: _, ...bare } = task({});
-    const apply = {
-      ...bare,
-      apply: {
-        ...JSON.parse(JSON.stringify({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" } })),
-      },
-      succeeded: "true",
-    };
-    const policy = withTasks([apply]);
+    const policy = withTasks([applied("a")]);
     assert.equal(
       judge(policy, { tasks: reading(...begun(policy, { phase: "Succeeded", succeededAt: at("-300d") })) })
         .holds,
@@ -143,6 +135,11 @@ describe("a success counts", () => {
     );
   });
 
+  const applied = (name: string): TaskSpec => {
+    const { create: _, ...bare } = task({ name, succeeded: "true" });
+    const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" } };
+    return { ...bare, apply: JSON.parse(JSON.stringify(object)) };
+  };
   const two = (a: Partial<TaskSpec>, b: Partial<TaskSpec> = {}): PolicyObject =>
     withTasks([task({ name: "a", ...a }), task({ name: "b", ...b })]);
   /** The HookTask of each, where all before it have succeeded. */
@@ -152,18 +149,25 @@ describe("a success counts", () => {
       return [...all, ...begun(policy, over, { tasks: before })];
     }, []);
 
-  test("however old it is, once a task after it has begun, beside which it does not begin again", () => {
+  test("however old it is while a later one that begins last is under way, and from its success on as long again", () => {
     const policy = two({ validFor: "1h" });
     const old = { ...succeeded, succeededAt: at("-2h") };
-    const then = (b: Partial<TaskRecord>): unknown[] => {
-      const decision = judge(policy, { tasks: reading(...inTurn(policy, old, b)) });
+    const then = (b: Partial<TaskRecord>, by = policy): unknown[] => {
+      const decision = judge(by, { tasks: reading(...inTurn(by, old, b)) });
       return [states(decision), decision.holds, begins(decision), decision.trace[0]?.changesAt];
     };
     const held = (state: string): unknown => [[[["Succeeded", state]]], true, [], undefined];
     for (const phase of ["Pending", "Running", "Failed"] as const)
       assert.deepEqual(then({ phase }), held(phase));
     assert.deepEqual(then({ ...succeeded, altered: true }), held("Altered"));
-    assert.deepEqual(then(succeeded), [[[["Succeeded", "Succeeded"]]], false, [], at("+24h")]);
+    assert.deepEqual(then(succeeded), [[[["Succeeded", "Succeeded"]]], false, [], at("+1h")]);
+    const again = (b: string): unknown => [[[["Due", b]]], true, ["a"]];
+    const late = { ...succeeded, succeededAt: at("-1h") };
+    assert.deepEqual(then(late).slice(0, 3), again("Succeeded"));
+    const applying = withTasks([task({ name: "a", validFor: "1h" }), applied("b")]);
+    assert.deepEqual(then(late, applying).slice(0, 3), again("Succeeded"));
+    const proceed = two({ validFor: "1h" }, { onFailure: "Proceed" });
+    assert.deepEqual(then({ phase: "Failed" }, proceed).slice(0, 3), again("Proceeded"));
     for (const b of [
       { over: true },
       { phase: "Cancelled" },
@@ -174,6 +178,17 @@ describe("a success counts", () => {
     assert.ok(a);
     const over = judge(policy, { tasks: reading({ ...a, over: true }, ...others) });
     assert.deepEqual(begins(over), ["a"]);
+  });
+
+  test("no longer for a later one that begins first, perhaps days before the release", () => {
+    const policy = two({ validFor: "1h", begins: "First" }, { validFor: "720h", begins: "First" });
+    const then = (b: Partial<TaskRecord>): unknown[] => {
+      const old = { ...succeeded, succeededAt: at("-2h") };
+      const decision = judge(policy, { tasks: reading(...inTurn(policy, old, b)) });
+      return [states(decision), decision.holds, begins(decision)];
+    };
+    assert.deepEqual(then(succeeded), [[[["Due", "Succeeded"]]], true, ["a"]]);
+    assert.deepEqual(then({ phase: "Running" }), [[[["Waiting", "Running"]]], true, []]);
   });
 
   test("and the trace says until when", () => {
