@@ -70,6 +70,7 @@ function tooLarge({ template, templatePath }: PlacedTask): FieldError[] {
 
 /** A value there would choose what is run, or become a part of a command. */
 const COMMANDS: readonly string[] = ["command", "args", "script"];
+const CONTAINERS: readonly string[] = ["containers", "initContainers"];
 const FIXED: readonly string[] = ["apiVersion", "kind"];
 
 const IN_COMMAND =
@@ -77,11 +78,18 @@ const IN_COMMAND =
 
 function misplaced({ template, templatePath }: PlacedTask): FieldError[] {
   const inValues = textsIn(template, templatePath).flatMap(({ path, fields }): FieldError[] => {
-    if (fields.some((name) => COMMANDS.includes(name))) return [{ path, message: IN_COMMAND }];
+    if (fields.some((name) => COMMANDS.includes(name)) || givesContainer(fields))
+      return [{ path, message: IN_COMMAND }];
     if (!FIXED.includes(fields.at(-1) ?? "")) return [];
     return [{ path, message: "must not have an expression. Write a task for each of them, with when" }];
   });
   return [...inValues, ...keysWithExpressions(template, templatePath)];
+}
+
+/** With commands, or with variables whose values are not escaped. A label may be named env, too. */
+function givesContainer(fields: readonly string[]): boolean {
+  const [field = "", parent = ""] = fields.toReversed();
+  return CONTAINERS.includes(field) || (field === "env" && CONTAINERS.includes(parent));
 }
 
 function keysWithExpressions(value: unknown, path: string): FieldError[] {

@@ -101,6 +101,16 @@ describe("an error", () => {
       ".create.spec.template.spec.containers[0].args[0]",
       /a value could become a command: .*in args write \$\(VALUE\)/,
     ],
+    "of an expression that gives containers": [
+      job(pod({ initContainers: ["<< cluster.topology.variables.container >>"] })),
+      ".create.spec.template.spec.initContainers[0]",
+      /a value could become a command: pass the value by env/,
+    ],
+    "of an expression that gives the env of a container": [
+      job(pod({ containers: [{ env: "<< cluster.topology.variables.env >>" }] })),
+      ".create.spec.template.spec.containers[0].env",
+      /a value could become a command: pass the value by env/,
+    ],
     "of an expression in command": [
       job(pod({ containers: [{ command: ["sh", "-c", "x << cluster.metadata.name >>"] }] })),
       ".create.spec.template.spec.containers[0].command[2]",
@@ -214,6 +224,10 @@ describe("an error", () => {
       warnings: [],
     });
     assert.deepEqual(check(map({})), { errors: [], warnings: [] });
+    const labelled = map({
+      metadata: { name: "a", labels: { env: "<< cluster.metadata.labels['env'] >>" } },
+    });
+    assert.deepEqual(check(labelled).errors, []);
     const later = { ...map({}), succeeded: "object.status.phase == 'Done'", failed: "object.status.failed" };
     assert.deepEqual(check(later), { errors: [], warnings: [] });
   });
