@@ -79,7 +79,7 @@ export class Tasks {
       store: taskStore,
       served,
       log,
-      onUnstored: ({ spec, name }, error) => onEvent(taskNotStored(spec, name, error)),
+      onUnstored: ({ spec, name }, error) => onEvent(taskNotStored(spec, name, error, wiring.now())),
     });
     this.slots = slotTasks({ memory, store: taskStore, policies: store().policies });
   }

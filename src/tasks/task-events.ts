@@ -4,6 +4,7 @@ import { APPLY_CRDS } from "../api/crd-fields.ts";
 import { clusterReference, type EventText, ownReference } from "../api/event-text.ts";
 import type { HookTask, HookTaskSpec, HookTaskStatus } from "../api/hook-policy.ts";
 import { isUnknownField } from "../kube/kube-error.ts";
+import { HOUR_MS } from "../lib/duration.ts";
 import { messageOf } from "../lib/thrown.ts";
 import { policyName } from "../policy/policy-ref.ts";
 import { lastAttempt, objectName } from "./task-progress.ts";
@@ -45,11 +46,12 @@ function objectIn(spec: HookTaskSpec, status: HookTaskStatus | undefined): strin
   return last === undefined ? "" : objectName(spec, last);
 }
 
-/** Its HookTask could not be stored. */
-export function taskNotStored(spec: HookTaskSpec, name: string, error: unknown): EventText {
+/** Its HookTask could not be stored. Of each hour another Event: the API server has the last one for at least as long. */
+export function taskNotStored(spec: HookTaskSpec, name: string, error: unknown, now: Date): EventText {
   const remedy = isUnknownField(error) ? `; the CRD is older than the operator: ${APPLY_CRDS}` : "";
   const note = `its HookTask cannot be stored: ${messageOf(error)}${remedy}`;
-  return eventOf(spec, "TaskNotBegun", { note, key: `${name} ${messageOf(error)}` });
+  const hour = Math.floor(now.getTime() / HOUR_MS);
+  return eventOf(spec, "TaskNotBegun", { note, key: `${name} ${hour} ${messageOf(error)}` });
 }
 
 /** `key`: tells one change of this kind from the next. */
