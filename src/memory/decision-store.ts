@@ -7,7 +7,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { HookOverride, HookRollout } from "../api/hook-policy.ts";
 import type { Cluster } from "../api/meta.ts";
-import type { Steps } from "../lib/steps.ts";
+import type { WorkSteps } from "../lib/work-steps.ts";
 import { clusterKey } from "../views/cluster.ts";
 import { compileInSteps } from "../policy/compile.ts";
 import type { Decision } from "../policy/decision.ts";
@@ -24,13 +24,13 @@ import { isSameLife, isSameSpec, sameCluster } from "./same-object.ts";
 import { Revisions, type StoreOptions } from "./memory.ts";
 import { windowEdge, windowTransitions } from "./transitions.ts";
 import type { DecisionRequest } from "../policy/world.ts";
-import { EvaluationScheduler, type WorkSteps } from "./evaluation-scheduler.ts";
+import { EvaluationScheduler } from "./evaluation-scheduler.ts";
 import { Decider } from "./decider.ts";
 import type { PolicyEntry } from "./policy-entry.ts";
 
 interface Compilation {
   readonly object: PolicyObject;
-  readonly steps: Steps<CompiledPolicy>;
+  readonly steps: WorkSteps<CompiledPolicy>;
 }
 
 export class DecisionStore {
@@ -215,7 +215,7 @@ export class DecisionStore {
     return begun;
   }
 
-  compile(key: string, object: PolicyObject): Steps<CompiledPolicy> {
+  compile(key: string, object: PolicyObject): WorkSteps<CompiledPolicy> {
     return compileInSteps(parsePolicyKey(key).kind, object, this.#options.served);
   }
 

@@ -3,7 +3,7 @@
  * what is left to do about it, so an evaluation can end after any step, and two that are due become one.
  */
 
-import type { Steps } from "../lib/steps.ts";
+import type { WorkSteps } from "../lib/work-steps.ts";
 import { Alarm } from "../turns/alarm.ts";
 import { Slice } from "../turns/slice.ts";
 import { isPolicyKey, parsePolicyKey } from "./policy-set.ts";
@@ -11,8 +11,6 @@ import type { StoreOptions } from "./memory.ts";
 
 /** A policyKey(), or a clusterKey(). */
 type Subject = string;
-
-export type WorkSteps = Steps<void>;
 
 interface SchedulerOptions extends Pick<StoreOptions, "now" | "log" | "turnMs" | "allowance"> {
   /** What is left to do about the subject, and due. */

@@ -18,7 +18,8 @@ import { clusterOfRow, type PolicyRow, sameRow, storedRow } from "../operations/
 import { tornDown } from "../operations/torn-down.ts";
 import type { Candidates } from "./policy-set.ts";
 import { type Memory, type Revisions, type StoreOptions, withSettings, worldOf } from "./memory.ts";
-import type { EvaluationScheduler, WorkSteps } from "./evaluation-scheduler.ts";
+import type { WorkSteps } from "../lib/work-steps.ts";
+import type { EvaluationScheduler } from "./evaluation-scheduler.ts";
 import { nextDeadlineStep, rowChanges } from "./transitions.ts";
 import type { PolicyEntry } from "./policy-entry.ts";
 

@@ -16,7 +16,7 @@ import type { LabelSelector, ObjectMeta } from "../api/meta.ts";
 import type { ServedHooks } from "../api/hook-catalog.ts";
 import { HOOK_NAMES, type HookName } from "../api/runtime-hooks.ts";
 import { durationOrNever, parseDuration } from "../lib/duration.ts";
-import { atOnce, type Steps } from "../lib/steps.ts";
+import { atOnce, type WorkSteps } from "../lib/work-steps.ts";
 import { expressionOrBroken } from "./cel/expression.ts";
 import { compileGate } from "./gates/gates.ts";
 import { compileWait } from "./gates/wait.ts";
@@ -46,7 +46,7 @@ export function* compileInSteps(
   kind: PolicyKind,
   object: HookPolicy | ClusterHookPolicy,
   served: ServedHooks,
-): Steps<CompiledPolicy> {
+): WorkSteps<CompiledPolicy> {
   try {
     if (object.tooLarge === true) {
       const problem = describeTooLarge(object.metadata.namespace);
@@ -107,7 +107,7 @@ function* compileEachRule(
   kind: PolicyKind,
   object: HookPolicy | ClusterHookPolicy,
   served: ServedHooks,
-): Steps<CompiledPolicy> {
+): WorkSteps<CompiledPolicy> {
   const schemaErrors = firstOfEachRule(
     (yield* validateInSteps(kind, object, MAX_ERRORS)).filter(
       ({ path }) => !NOT_THE_SPEC.some((part) => isWithin(path, part)),
@@ -164,7 +164,7 @@ function brokenRule(
 }
 
 /** A spec whose rules cannot be read one by one holds every hook. */
-function* compileRules(rules: readonly RuleSpec[], context: CompileContext): Steps<CompiledRule[]> {
+function* compileRules(rules: readonly RuleSpec[], context: CompileContext): WorkSteps<CompiledRule[]> {
   const { errors, ifBroken: hooks } = context;
   const compiled: CompiledRule[] = [];
   for (const [index, rule] of rules.entries()) {

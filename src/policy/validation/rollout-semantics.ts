@@ -2,7 +2,7 @@
 
 import type { HookRolloutSpec, RolloutStageSpec, RuleSpec } from "../../api/hook-policy.ts";
 import { fieldsOf, isFields, listOf, textOf } from "../../lib/fields.ts";
-import { atOnce } from "../../lib/steps.ts";
+import { atOnce } from "../../lib/work-steps.ts";
 import { includes } from "./selector-overlap.ts";
 import type { FieldError } from "./schema.ts";
 import { isSound, soundRules } from "./sound-parts.ts";

@@ -11,7 +11,7 @@ import { type Fields, isFields, fieldsOf, nonEmptyText } from "../../lib/fields.
 import type { CrdSchema } from "../../api/crd-schema.ts";
 import { GROUP, CRD_VERSION } from "../../api/hook-policy.ts";
 import { CRD_SCHEMAS } from "../../api/crd-schemas.ts";
-import { atOnce, type Steps } from "../../lib/steps.ts";
+import { atOnce, type WorkSteps } from "../../lib/work-steps.ts";
 import { messageOf } from "../../lib/thrown.ts";
 import { isClusterHookPolicy, isHookOverride, isHookPolicy, isHookRollout } from "./crd-validators.ts";
 import { type BrokenRule, brokenRules, type FieldPlace } from "./schema-rules.ts";
@@ -48,7 +48,11 @@ export function validatePolicy(kind: Kind, object: unknown): readonly FieldError
 }
 
 /** `max`: how many errors per rule. */
-export function* validateInSteps(kind: Kind, object: unknown, max = Infinity): Steps<readonly FieldError[]> {
+export function* validateInSteps(
+  kind: Kind,
+  object: unknown,
+  max = Infinity,
+): WorkSteps<readonly FieldError[]> {
   if (!isFields(object)) return [{ path: "", message: `found ${found(object)}, expected an object` }];
   try {
     return yield* validateObject(kind, object, max);
@@ -58,7 +62,7 @@ export function* validateInSteps(kind: Kind, object: unknown, max = Infinity): S
   }
 }
 
-function* validateObject(kind: Kind, object: Fields, max: number): Steps<FieldError[]> {
+function* validateObject(kind: Kind, object: Fields, max: number): WorkSteps<FieldError[]> {
   const schema = CRD_SCHEMAS[kind];
   const { status: _, ...input } = normalise(schema, object);
   yield;
@@ -77,7 +81,7 @@ function* validateObject(kind: Kind, object: Fields, max: number): Steps<FieldEr
 }
 
 /** A rule that is not evaluable because of a value below, which breaks a rule itself, says nothing more. */
-function* ruleErrors(places: readonly FieldPlace[]): Steps<FieldError[]> {
+function* ruleErrors(places: readonly FieldPlace[]): WorkSteps<FieldError[]> {
   const broken: BrokenRule[] = [];
   for (const place of places) {
     yield;

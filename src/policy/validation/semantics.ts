@@ -18,7 +18,7 @@ import { expressionsOfTasks, taskErrors, type TaskOwner } from "./task-checks.ts
 import { taskWarnings } from "./task-warnings.ts";
 import { sendsField } from "../../api/target-version.ts";
 import { MAX_ASKS } from "../window/window.ts";
-import { atOnce, type Steps } from "../../lib/steps.ts";
+import { atOnce, type WorkSteps } from "../../lib/work-steps.ts";
 
 export interface Semantics {
   /** Errors that make the rule not evaluable. */
@@ -51,7 +51,7 @@ export function* checkInSteps(
   rules: readonly RuleSpec[],
   schemaErrors: readonly FieldError[],
   { mode, ...limits }: Pick<RuleSet, "max" | "owner"> & { readonly mode?: unknown } = {},
-): Steps<Semantics> {
+): WorkSteps<Semantics> {
   const sound = soundRules(rules, schemaErrors);
   const { errors, warnings } = yield* checkRuleSet({
     path: "spec.rules",
@@ -78,7 +78,7 @@ export interface RuleSet {
 
 type Findings = Record<"errors" | "warnings", FieldError[]> & { patternWeight: number };
 
-export function* checkRuleSet(together: RuleSet): Steps<Semantics> {
+export function* checkRuleSet(together: RuleSet): WorkSteps<Semantics> {
   const { path: whole, rules, health = [], remedy } = together;
   // Makes every rule not evaluable.
   const refused = (problem: string): Semantics => ({
@@ -149,7 +149,7 @@ function* checkRule(
   { rule, path }: SoundRule,
   findings: Findings,
   { max = Infinity, owner }: Pick<RuleSet, "max" | "owner">,
-): Steps<void> {
+): WorkSteps<void> {
   const before = findings.errors.length;
   for (const part of [
     ...matchConditionsOf(rule, path),

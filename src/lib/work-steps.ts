@@ -1,7 +1,7 @@
 /** Work that can pause after each step. */
-export type Steps<T> = Generator<void, T, void>;
+export type WorkSteps<T = void> = Generator<void, T, void>;
 
-export function atOnce<T>(steps: Steps<T>): T {
+export function atOnce<T>(steps: WorkSteps<T>): T {
   let step = steps.next();
   while (step.done !== true) step = steps.next();
   return step.value;
