@@ -73,7 +73,7 @@ modules:
 # Those on a real API server mostly wait: the others take what they leave of the machine.
 .PHONY: test
 test: build ## Run every test (FULL=1: all generated cases; COVERAGE=1: as CI does)
-	@$(MAKE) --no-print-directory --jobs=2 UNIT_PRIORITY='nice -n 10' $(if $(COVERAGE),coverage,test-unit) test-integration
+	@$(MAKE) --no-print-directory --jobs=2 UNIT_PRIORITY='nice -n 3' $(if $(COVERAGE),coverage,test-unit) test-integration
 	node release/size.ts
 
 .PHONY: test-integration
