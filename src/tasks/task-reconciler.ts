@@ -7,7 +7,6 @@ import { FOLLOW_MS, type Requeue, WATCH_LAG_MS } from "../lib/requeue.ts";
 import { messageOf } from "../lib/thrown.ts";
 import type { Logger } from "../lib/logger.ts";
 import { durationOrNever, HOUR_MS } from "../lib/duration.ts";
-import { readTimestamp } from "../lib/instant.ts";
 import type { Allowance, Rate } from "../turns/allowance.ts";
 import { type AttemptWork, carryOut, newAttempt, observe, removeAll, whyNotGone } from "./attempt-work.ts";
 import { pollAfterMs, type Polls } from "./polls.ts";
@@ -53,7 +52,7 @@ export const BEGINNINGS: Rate = { perMs: 20 / 60_000, burst: 19, debt: 1 };
 
 /** FOLLOW_MS for what has only to be deleted in time. */
 const FOLLOW_OVER_MS = 60_000;
-/** An object that is deleted may need it, however long ago its attempt has ended. */
+/** An object that is deleted may need it, however short the time-out is. */
 const GRACE_MS = 60_000;
 /** From one look at a HookTask to the next: more steps than a task ever has in a row. */
 const MAX_STEPS = 12;
@@ -247,11 +246,7 @@ export class TaskReconciler {
     const [memo, key] = [this.#memoOf(task), namespacedName(metadata)];
     const message = `${kindOf(of.spec).kind} ${attempt.name} of an earlier attempt is not gone yet: ${why}`;
     log.warn("Failed to remove what an earlier attempt has created", { task: key, error: why });
-    const since = [attempt.endedAt, metadata.creationTimestamp].map(
-      (at) => readTimestamp(at)?.getTime() ?? 0,
-    );
-    const isLate = now().getTime() >= Math.max(...since) + durationOrNever(spec.timeout);
-    if (triedMs(memo) >= GRACE_MS && isLate) {
+    if (triedMs(memo) >= Math.max(GRACE_MS, durationOrNever(spec.timeout))) {
       memo.inTheWay = undefined;
       return await this.#write(task, givenUp(status, message, now()));
     }
