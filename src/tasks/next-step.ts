@@ -150,10 +150,10 @@ function removal({ task: { spec, status }, removed }: TaskSituation): NextStep |
 }
 
 function afterEnd(situation: TaskSituation): NextStep {
-  const left = removal(situation);
-  if (left !== undefined) return left;
   const retry = retryOf(situation);
   if (retry !== undefined) return { do: "Write", status: retried(situation.task, retry) };
+  const left = removal(situation);
+  if (left !== undefined) return left;
   const cleanUpInMs = untilCleanUpMs(situation);
   const deleteInMs = untilHookTaskDeletedMs(situation, cleanUpInMs ?? 0);
   if (deleteInMs <= 0) return { do: "CleanUp", deleteHookTask: true };

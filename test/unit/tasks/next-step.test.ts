@@ -280,6 +280,16 @@ const cases: Readonly<Record<string, readonly [situation: Partial<TaskSituation>
     { task: hookTask({ phase: "Failed", endedAt: ago(10) }, {}, { [RETRY_ANNOTATION]: "now" }) },
     writes(({ task }) => retried(task, "now")),
   ],
+  "retries also while it cannot remove what the last attempt has left": [
+    {
+      task: hookTask(
+        { phase: "Failed", endedAt: ago(10), attempts: [LATE] },
+        {},
+        { [RETRY_ANNOTATION]: "now" },
+      ),
+    },
+    writes(({ task }) => retried(task, "now")),
+  ],
   "retries once for each time that a person says so": [
     {
       task: hookTask(
