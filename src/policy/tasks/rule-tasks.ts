@@ -44,7 +44,9 @@ export function heldByBegun(
 ): RuleFinding {
   const { tasks = judgeTasks(policy, rule, situation, false) } = finding;
   const begun = tasks.filter(mayHaveBegun);
-  return begun.length === 0 ? finding : { ...asked(finding, begun), ...describeLeft(rule, begun) };
+  if (begun.length === 0) return finding;
+  const shown = tasks.filter(({ state }) => state !== "Due");
+  return { ...asked(finding, shown), ...describeLeft(rule, begun) };
 }
 
 function mayHaveBegun({ state, reason }: TaskTrace): boolean {

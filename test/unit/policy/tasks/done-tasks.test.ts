@@ -94,6 +94,20 @@ describe("what has begun holds past failurePolicy: Ignore", () => {
       assert.deepEqual([unknown.holds, reason(unknown), unknown.begins], [true, "TasksUnknown", undefined]);
     });
 
+  test("and the trace has the others, too, except those that are due", () => {
+    const begins = "First";
+    const tasks = [task({ name: "a", begins }), task({ name: "b", begins }), task({ name: "c" })];
+    const policy = withTasks(tasks, { until: [{ name: "g", expression: FAILING }] }, IGNORE);
+    const [a] = begun(policy, succeeded, known);
+    assert.ok(a);
+    const shown = (over: Partial<TaskRecord>, phase: TaskRecord["phase"]): unknown => {
+      const others = begun(policy, { phase }, { ...known, tasks: reading(a) });
+      return states(judge(policy, { tasks: reading({ ...a, ...over }, ...others) }));
+    };
+    assert.deepEqual(shown({}, "Running"), [[["Succeeded", "Running", "Waiting"]]]);
+    assert.deepEqual(shown({ over: true }, "Failed"), [[["Failed", "Waiting"]]]);
+  });
+
   test("except what may proceed, and lets nothing begin beside it", () => {
     const tasks = [task({ onFailure: "Proceed" }), task({ name: "next", begins: "First" })];
     const matchConditions = [{ name: "c", expression: FAILING }];
