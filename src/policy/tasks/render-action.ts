@@ -83,7 +83,8 @@ export function renderAction(
 }
 
 /** The garbage collector takes an owner in another namespace for absent, and deletes the object. */
-const BESIDE_IT = "set metadata.namespace: << cluster.metadata.namespace >>";
+export const BESIDE_IT =
+  "set metadata.namespace: << cluster.metadata.namespace >>, or remove ownedByCluster (a Cluster cannot own an object of a kind without namespaces)";
 
 function fails(problem: string): Failure {
   return { ok: false, problem };

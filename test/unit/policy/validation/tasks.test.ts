@@ -198,6 +198,18 @@ describe("an error", () => {
     );
   });
 
+  test("of the namespace that a ClusterHookPolicy does not give an object that the Cluster is to own", () => {
+    const of = (owned: object, owner: TaskOwner): unknown[] =>
+      check({ ...map(owned), ownedByCluster: true }, owner).errors.map(({ path, message }) => [
+        path,
+        message,
+      ]);
+    const [error, ...others] = of({}, FLEET);
+    assert.match(String(error), /\.apply\.metadata\.namespace,.* or remove ownedByCluster/);
+    const there = { metadata: { name: "a", namespace: "<< cluster.metadata.namespace >>" } };
+    assert.deepEqual([others, of(there, FLEET), of({}, OWN)], [[], [], []]);
+  });
+
   test("in one task hides none of another", () => {
     const { errors: found } = checkRules(
       [taskRule([task({ name: "a", when: "x" }), task({ name: "b", when: "y" })])],
