@@ -26,7 +26,7 @@ const WITHIN_MS = 9000;
 
 /** Stores HookTasks. Never rejects: a task that was not stored begins at a later call. */
 export interface TaskBeginner {
-  /** Returns those that can never be stored. */
+  /** Returns what stands for those that could not be stored. */
   begin(request: DecisionRequest, decision: Decision): Promise<readonly TaskRecord[]>;
   /** Whether all are stored, or can never be. */
   storeAll(decision: Decision): Promise<boolean>;
