@@ -95,8 +95,8 @@ describe("what has begun holds past failurePolicy: Ignore", () => {
     });
 
   test("and the trace has the others, too, except those that are due", () => {
-    const begins = "First";
-    const tasks = [task({ name: "a", begins }), task({ name: "b", begins }), task({ name: "c" })];
+    const first = { begins: "First" } as const;
+    const tasks = [task({ name: "a", ...first }), task({ name: "b", ...first }), task({ name: "c" })];
     const policy = withTasks(tasks, { until: [{ name: "g", expression: FAILING }] }, IGNORE);
     const [a] = begun(policy, succeeded, known);
     assert.ok(a);
