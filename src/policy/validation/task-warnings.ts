@@ -116,16 +116,19 @@ function readsOf(value: unknown): Reads {
 
 const OWN_NAMESPACE = /\bnamespaceObject\.metadata\.(name|uid)\b/;
 
-/** A success that is too old when the next window opens needs another run, after which that one may be too old. */
+/** A success that is too old at the release needs another run, after which that one may be too old. */
 function endless(rule: RuleSpec, path: string): FieldError[] {
   const { tasks = [] } = rule;
   const windowMs = shortestWindow(rule) ?? Infinity;
   return tasks.flatMap((task, index): FieldError[] => {
     const validFor = validForOf(task) ?? Infinity;
-    if (validFor === Infinity || longestMs(task) < windowMs) return [];
+    const isLate = tasks
+      .slice(index + 1)
+      .some((each) => each.begins === "First" && longestMs(each) >= validFor);
+    if (validFor === Infinity || !(isLate || longestMs(task) >= windowMs)) return [];
     const at = `${path}.tasks[${index}].${task.validFor === undefined ? "create" : "validFor"}`;
     const message =
-      "its success may be too old when the next window opens, and then it begins again: raise validFor, or lower timeout and retries";
+      "its success may be too old once a task after it that begins first is done, or when the next window opens, and then it begins again: raise validFor, or lower timeout and retries";
     return [{ path: at, id: "endless-tasks", message }];
   });
 }

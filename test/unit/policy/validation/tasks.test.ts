@@ -353,6 +353,8 @@ describe("a warning", () => {
   test("of a success that is too old before the release", () => {
     const late = task({ name: "b", timeout: "12h", retries: 1 });
     assert.deepEqual(ids(rules(taskRule([task({ name: "a", validFor: "1h" }), late]))), []);
+    const first = [task({ name: "a", validFor: "24h" }), { ...late, begins: "First" as const }];
+    assert.deepEqual(ids(rules(taskRule(first))), [["endless-tasks", "spec.rules[0].tasks[0].validFor"]]);
     const window = scheduled("w", "0 0 * * SAT", "1h");
     assert.deepEqual(ids(rules(taskRule([task({ validFor: "2h" })], { until: [window] }))), [
       ["endless-tasks", "spec.rules[0].tasks[0].validFor"],
