@@ -239,14 +239,14 @@ export class TaskReconciler {
     return undefined;
   }
 
-  /** For as long as an attempt may take: then `onFailure` decides. */
+  /** For as long as an attempt may take, but at most an hour, as each leader begins anew: then `onFailure` decides. */
   async #hindered(task: HookTask, { of, attempt, why }: Hindrance): Promise<StepResult> {
     const { now, log } = this.#options;
     const { status = {}, spec, metadata } = task;
     const [memo, key] = [this.#memoOf(task), namespacedName(metadata)];
     const message = `${kindOf(of.spec).kind} ${attempt.name} of an earlier attempt is not gone yet: ${why}`;
     log.warn("Failed to remove what an earlier attempt has created", { task: key, error: why });
-    if (triedMs(memo) >= Math.max(GRACE_MS, durationOrNever(spec.timeout))) {
+    if (triedMs(memo) >= Math.max(GRACE_MS, Math.min(durationOrNever(spec.timeout), HOUR_MS))) {
       memo.inTheWay = undefined;
       return await this.#write(task, givenUp(status, message, now()));
     }

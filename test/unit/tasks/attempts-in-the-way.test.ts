@@ -239,6 +239,17 @@ test("a retry long after a time-out waits as long as that for an object that is 
   assert.equal(stays.task().status?.phase, "Failed");
 });
 
+test("a task that may take days waits for an hour", async (t) => {
+  const long = timedOut({ uid: "job-1", endedAt: ago(24 * HOUR) });
+  const task = { ...long, spec: { ...long.spec, timeout: "168h" } };
+  const stays = lab(t, { task, find: async () => await Promise.resolve(job("job-1")) });
+  await stays.reconcile();
+  await passes(59, stays.reconcile, stays.later);
+  assert.equal(stays.task().status?.phase, "Running");
+  await passes(1, stays.reconcile, stays.later);
+  assert.equal(stays.task().status?.phase, "Failed");
+});
+
 test("that time counts on while another replica leads", async (t) => {
   const find = async (): Promise<KubeObject> => await Promise.resolve(job("job-1"));
   const { reconcile, pause, task, later } = lab(t, {
