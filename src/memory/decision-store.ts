@@ -44,7 +44,7 @@ export class DecisionStore {
   readonly #evaluator: Evaluator;
   readonly #life: OperationLife;
   readonly #slice: Slice;
-  /** The newest copies of policies that are not compiled; an edit that another one replaces meanwhile never is. */
+  /** The newest copies of policies that are not compiled; one that another replaces before it is begun never is. */
   readonly #uncompiled = new Map<string, PolicyObject>();
   /** Those under way, which may take many turns. */
   readonly #compilations = new Map<string, Compilation>();
@@ -83,7 +83,7 @@ export class DecisionStore {
     this.#clusterGone = listener;
   }
 
-  /** Resolves when every policy that the informers have delivered is compiled, and the needed objects are known. */
+  /** Resolves when a spec of every policy that the informers have delivered is compiled, and the needed objects are known. */
   async compiled(): Promise<void> {
     await new Promise<void>((resolve) => this.#afterCompiling(resolve));
   }
@@ -192,9 +192,14 @@ export class DecisionStore {
    */
   *#compile(key: string, newest: PolicyObject): WorkSteps {
     const { object, steps } = this.#compilationOf(key, newest);
-    let step = steps.next();
-    // Not `yield*`, which would end the compilation with this turn.
-    for (; step.done !== true; step = steps.next()) if (this.#slice.isOver()) yield;
+    let step: IteratorResult<void, CompiledPolicy>;
+    try {
+      // Not `yield*`, which would end the compilation with this turn.
+      for (step = steps.next(); step.done !== true; step = steps.next()) if (this.#slice.isOver()) yield;
+    } catch (error) {
+      this.#compilations.delete(key);
+      throw error;
+    }
     this.#compilations.delete(key);
     const { [CAUSE]: error } = step.value;
     if (error !== undefined) this.#options.log.error("Failed to compile a policy", { policy: key, error });

@@ -6,7 +6,7 @@ import type { HookCall } from "../../../src/api/runtime-hooks.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import { cluster, hookPolicy, NOW, rule } from "../builders.ts";
 import { MemoryLogger } from "../kube/fixtures.ts";
-import { storeWith } from "./fixtures.ts";
+import { entryOf, keyOf, storeWith } from "./fixtures.ts";
 
 const DELETE: HookCall = { hook: "BeforeClusterDelete" };
 
@@ -50,5 +50,14 @@ describe("a bug of the operator is told once for each rule", () => {
     const spec = Object.defineProperty({}, "rules", { enumerable: true, get: bug });
     storeWith({ policies: [{ ...hookPolicy(), spec } as PolicyObject], log });
     assert.deepEqual(log.messages("error"), ["Failed to compile a policy"]);
+  });
+
+  test("where not even that can be told, and the next edit is compiled", () => {
+    const fixture = storeWith();
+    const policy = hookPolicy();
+    assert.throws(() => fixture.setPolicy(Object.defineProperty({ ...policy }, "spec", { get: bug })));
+    assert.ok(fixture.store.compiles(keyOf(policy)));
+    fixture.setPolicy(policy);
+    assert.deepEqual(entryOf(fixture, policy).compiled.errors, []);
   });
 });
