@@ -296,9 +296,9 @@ export class Confirmer {
     knownBefore: KnownMetadata,
   ): boolean {
     const key = policyKey(kind, namespace, name);
-    const entry = this.#options.store.policies.get(key);
-    if (entry === undefined || entry.compiled.uid !== uid || entry.compiled.generation !== generation)
-      return false;
+    const { store } = this.#options;
+    const compiled = store.compiles(key) ? undefined : store.policies.get(key)?.compiled;
+    if (compiled?.uid !== uid || compiled.generation !== generation) return false;
     const known = knownBefore.get(`${key} ${uid}`);
     return (
       known === undefined || (compareResourceVersions(resourceVersion, known.resourceVersion) ?? -1) >= 0

@@ -161,6 +161,17 @@ describe("a release is not confirmed", () => {
     assert.equal(attempt.stale(), 1);
   });
 
+  test("while a spec is compiled that another version of the CRD reads in the same generation", async () => {
+    const { store } = storeWith({ policies: [hookPolicy()], clusters: [approved] });
+    let isCompiling = true;
+    store.compiles = () => isCompiling;
+    const reader = readerOfLive({ own: [protect] });
+    const confirmer = testConfirmer({ store, reader, now: () => NOW });
+    assert.deepEqual(await confirmer.confirm(request), { ok: false, reason: "PolicyNotInMemory" });
+    isCompiling = false;
+    assert.equal((await confirmer.confirm(request)).ok, true);
+  });
+
   test("by a policy that was there when the ClusterHookPolicies were listed, though it is gone by now", async () => {
     const policies: LiveReader["policies"] = async (kind, _, at = "1") =>
       policyList(
