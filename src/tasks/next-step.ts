@@ -95,7 +95,7 @@ function beforeAttempt(situation: TaskSituation): NextStep {
   if (altered) return { do: "Rest" };
   const waitMs = delayMs(task) - sinceMs(lastAttempt(status)?.endedAt, now);
   if (waitMs > 0) return removal(situation) ?? { do: "Rest", forMs: waitMs };
-  if (permit.may !== "Begin") return withoutPermit(status, permit.why);
+  if (permit.may !== "Begin") return removal(situation) ?? withoutPermit(status, permit.why);
   const last = lastAttempt(status);
   return { do: "Begin", ...(last !== undefined && mayBeAtWork(task, last) && { after: last }) };
 }

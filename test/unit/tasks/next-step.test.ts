@@ -247,6 +247,13 @@ const cases: Readonly<Record<string, readonly [situation: Partial<TaskSituation>
     { task: hookTask({ phase: "Running", begun: 1, allowed: 2, attempts: [LATE] }, { retries: 1 }) },
     { do: "Remove", attempt: LATE },
   ],
+  "removes it while the retry that a person has asked for must not begin yet": [
+    {
+      task: hookTask({ phase: "Pending", begun: 1, allowed: 2, attempts: [LATE] }),
+      permit: { may: "Wait", why: "the Cluster is paused" },
+    },
+    { do: "Remove", attempt: LATE },
+  ],
   "removes it once": [
     {
       task: hookTask({ phase: "Running", begun: 1, allowed: 2, attempts: [LATE] }, { retries: 1 }),
