@@ -6,7 +6,6 @@ import { byteLength } from "../../lib/truncate.ts";
 import { compileExpression, expressionAt, type ExpressionField } from "../cel/expression.ts";
 import type { PolicyRef } from "../policy-ref.ts";
 import { actionOf, type TaskVerb } from "../tasks/compile-task.ts";
-import { BESIDE_IT } from "../tasks/render-action.ts";
 import { contentsOf, placedValues, textsIn } from "../tasks/template.ts";
 import { metadataProblems } from "../tasks/template-metadata.ts";
 import { hasExpression } from "../tasks/template-text.ts";
@@ -127,25 +126,11 @@ function metadataErrors(
     add("name", "required field is missing: what is applied needs a name");
   if (name !== undefined && nonEmptyText(name) === undefined)
     add("name", "expected a text that is not empty");
-  const misnamed = namespaceProblem(namespace, task, owner);
-  if (misnamed !== undefined) add("namespace", misnamed);
+  if (namespace !== undefined && owner?.kind === "HookPolicy" && !isOwn(namespace, owner))
+    add("namespace", "a HookPolicy's tasks stay in its own namespace. Remove it, or use a ClusterHookPolicy");
   for (const { path, message } of metadataProblems(metadata, task.ownedByCluster === true, isOpen))
     add(path, message);
   return errors;
-}
-
-function namespaceProblem(
-  namespace: unknown,
-  { ownedByCluster }: TaskSpec,
-  owner: TaskOwner | undefined,
-): string | undefined {
-  if (namespace === undefined)
-    return ownedByCluster === true && owner?.kind === "ClusterHookPolicy"
-      ? `required field is missing: what the Cluster owns is in its namespace: ${BESIDE_IT}`
-      : undefined;
-  return owner?.kind === "HookPolicy" && !isOwn(namespace, owner)
-    ? "a HookPolicy's tasks stay in its own namespace. Remove it, or use a ClusterHookPolicy"
-    : undefined;
 }
 
 function isOpen(value: unknown): boolean {

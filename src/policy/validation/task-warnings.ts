@@ -6,6 +6,7 @@ import { fieldsOf } from "../../lib/fields.ts";
 import { durationOrNever } from "../../lib/duration.ts";
 import { reachOf } from "../gates/gates.ts";
 import { RETRY_DELAYS_MS, TASK_DEFAULTS, validForOf } from "../tasks/compile-task.ts";
+import { BESIDE_IT } from "../tasks/render-action.ts";
 import { apiGroup } from "../watched-objects.ts";
 import { contentsOf, textsIn } from "../tasks/template.ts";
 import type { FieldError } from "./schema.ts";
@@ -23,6 +24,7 @@ export function taskWarnings(
     ...(owner?.kind === "ClusterHookPolicy" ? tasksOf(rule, path) : []).flatMap((placed) => [
       ...writtenByTenants(placed),
       ...sameNameElsewhere(placed),
+      ...ownedElsewhere(placed),
     ]),
     ...endless(rule, path),
   ]);
@@ -94,6 +96,13 @@ function sameNameElsewhere({ template, templatePath, verb }: PlacedTask): FieldE
   const message =
     "a Cluster of another namespace may have the same name and labels, and then its task acts on the same objects. Read cluster.metadata.uid or cluster.metadata.namespace, too, or set namespace: << cluster.metadata.namespace >>";
   return [{ path: place, id: "same-name-elsewhere", message }];
+}
+
+/** Right where the account of the policy is in the namespace of the Clusters. */
+function ownedElsewhere({ template, templatePath, task }: PlacedTask): FieldError[] {
+  if (task.ownedByCluster !== true || readsOf(fieldsOf(template["metadata"])["namespace"]).isOwn) return [];
+  const message = `the object may be in another namespace than the Cluster, which cannot own it there: ${BESIDE_IT}`;
+  return [{ path: `${templatePath}.metadata.namespace`, id: "owned-elsewhere", message }];
 }
 
 interface Reads {

@@ -198,18 +198,6 @@ describe("an error", () => {
     );
   });
 
-  test("of the namespace that a ClusterHookPolicy does not give an object that the Cluster is to own", () => {
-    const of = (owned: object, owner: TaskOwner): unknown[] =>
-      check({ ...map(owned), ownedByCluster: true }, owner).errors.map(({ path, message }) => [
-        path,
-        message,
-      ]);
-    const [error, ...others] = of({}, FLEET);
-    assert.match(String(error), /\.apply\.metadata\.namespace,.* or remove ownedByCluster/);
-    const there = { metadata: { name: "a", namespace: "<< cluster.metadata.namespace >>" } };
-    assert.deepEqual([others, of(there, FLEET), of({}, OWN)], [[], [], []]);
-  });
-
   test("in one task hides none of another", () => {
     const { errors: found } = checkRules(
       [taskRule([task({ name: "a", when: "x" }), task({ name: "b", when: "y" })])],
@@ -348,6 +336,18 @@ describe("a warning", () => {
       of(map({ metadata: { name: "a", namespace: "<< namespaceObject.metadata.name >>" } })),
       [],
     );
+  });
+
+  test("of what a Cluster is to own and may be in another namespace", () => {
+    const of = (metadata: object, owner: TaskOwner): unknown => {
+      const { errors, warnings } = check({ ...map({ metadata }), ownedByCluster: true }, owner);
+      return [...errors, ...warnings].map(({ id, path }) => [id, path.slice(AT.length + 1)]);
+    };
+    const warned = [["owned-elsewhere", "apply.metadata.namespace"]];
+    for (const namespace of [undefined, "tools"])
+      assert.deepEqual(of({ name: "a", namespace }, FLEET), warned);
+    assert.deepEqual(of({ name: "a", namespace: "<< cluster.metadata.namespace >>" }, FLEET), []);
+    assert.deepEqual(of({ name: "a" }, OWN), []);
   });
 
   test("of a success that is too old before the release", () => {
