@@ -95,13 +95,16 @@ function beforeAttempt(situation: TaskSituation): NextStep {
   if (altered) return { do: "Rest" };
   const waitMs = delayMs(task) - sinceMs(lastAttempt(status)?.endedAt, now);
   if (waitMs > 0) return removal(situation) ?? { do: "Rest", forMs: waitMs };
-  if (permit.may !== "Begin") return removal(situation) ?? withoutPermit(status, permit.why);
+  if (permit.may !== "Begin") return withoutPermit(situation, permit.why);
   const last = lastAttempt(status);
   return { do: "Begin", ...(last !== undefined && mayBeAtWork(task, last) && { after: last }) };
 }
 
 /** Once nothing is in the way, the message says how the last attempt ended. */
-function withoutPermit(status: HookTaskStatus, why: string | undefined): NextStep {
+function withoutPermit(situation: TaskSituation, why: string | undefined): NextStep {
+  const left = removal(situation);
+  if (left !== undefined) return left;
+  const { status = {} } = situation.task;
   const { message, ...rest } = status;
   if (why !== undefined && why !== message) return { do: "Write", status: attemptHindered(status, why) };
   const said = lastAttempt(status)?.message;
