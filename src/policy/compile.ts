@@ -17,7 +17,7 @@ import type { ServedHooks } from "../api/hook-catalog.ts";
 import { HOOK_NAMES, type HookName } from "../api/runtime-hooks.ts";
 import { durationOrNever, parseDuration } from "../lib/duration.ts";
 import { atOnce, type WorkSteps } from "../lib/work-steps.ts";
-import { expressionOrBroken } from "./cel/expression.ts";
+import { type CompiledExpression, expressionOrBroken } from "./cel/expression.ts";
 import { compileGate } from "./gates/gates.ts";
 import { compileWait } from "./gates/wait.ts";
 import { describeErrors, MAX_ERRORS } from "./message.ts";
@@ -118,13 +118,14 @@ function* compileEachRule(
   const { uid, generation = 0 } = object.metadata;
   const ref = refOf(kind, object.metadata);
   const rules = Array.isArray(spec.rules) ? spec.rules : [];
-  const semantics = yield* checkInSteps(rules, schemaErrors, { max: ENOUGH_ERRORS, owner: ref });
+  const made: CompiledExpression[] = [];
+  const semantics = yield* checkInSteps(rules, schemaErrors, { max: ENOUGH_ERRORS, owner: ref, made });
   const errors = firstOfEachRule([...schemaErrors, ...semantics.errors], MAX_ERRORS);
   const { asks } = countWindows(soundRules(rules, schemaErrors).map(({ rule }) => rule));
   const outside = errors.filter(({ path }) => !path.startsWith("spec.rules["));
   const account = outside.length === 0 ? accountOf(spec, ref) : undefined;
   const ifBroken = hooksOfBroken(spec, served);
-  const compiled = yield* compileRules(rules, { ref, errors, asks, served, ifBroken, account });
+  const compiled = yield* compileRules(rules, { ref, errors, asks, served, ifBroken, account, made });
   const selector = (field: "clusterSelector" | "namespaceSelector"): LabelSelector =>
     isSound(`spec.${field}`, errors) ? (spec[field] ?? EVERYTHING) : EVERYTHING;
   return {
@@ -191,6 +192,8 @@ interface CompileContext {
   /** The hooks of a rule that is not understood, if it names them. */
   readonly ifBroken: ReadonlySet<HookName>;
   readonly account: TaskAccount | undefined;
+  /** Only so that it is not forgotten. */
+  readonly made: readonly CompiledExpression[];
 }
 
 /** An error outside of spec.rules affects every rule, because the field may have been meant to narrow or widen all of them. */

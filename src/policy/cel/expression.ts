@@ -117,7 +117,7 @@ export function expressionOrBroken(source: string, use: ExpressionUse): Expressi
   return { ...nothing, requestFields: READS_NOTHING, evaluate: () => result };
 }
 
-/** Never throws. A policy's expressions are compiled twice, to check and to use them: the second time costs nothing. */
+/** Never throws. A policy's expressions are compiled twice, to check and to use them: the second costs nothing while the first is kept. */
 export function compileExpression(source: string, use: ExpressionUse): CompiledExpression {
   return compiled(`${use} ${source}`);
 }

@@ -3,6 +3,7 @@
 import type { RuleSpec } from "../../api/hook-policy.ts";
 import type { HookName } from "../../api/runtime-hooks.ts";
 import {
+  type CompiledExpression,
   compileExpression,
   type ExpressionField,
   type ExpressionProblem,
@@ -50,7 +51,7 @@ export function checkRules(...args: Parameters<typeof checkInSteps>): Semantics 
 export function* checkInSteps(
   rules: readonly RuleSpec[],
   schemaErrors: readonly FieldError[],
-  { mode, ...limits }: Pick<RuleSet, "max" | "owner"> & { readonly mode?: unknown } = {},
+  { mode, ...limits }: Pick<RuleSet, "max" | "owner" | "made"> & { readonly mode?: unknown } = {},
 ): WorkSteps<Semantics> {
   const sound = soundRules(rules, schemaErrors);
   const { errors, warnings } = yield* checkRuleSet({
@@ -74,12 +75,15 @@ export interface RuleSet {
   readonly max?: number | undefined;
   /** Absent: of any kind, and in any namespace. */
   readonly owner?: TaskOwner | undefined;
+  /** Gets what is compiled: compileExpression() forgets between two turns what nothing refers to. */
+  readonly made?: CompiledExpression[] | undefined;
 }
 
-type Findings = Record<"errors" | "warnings", FieldError[]> & { patternWeight: number };
+type Findings = Record<"errors" | "warnings", FieldError[]> &
+  Pick<RuleSet, "made"> & { patternWeight: number };
 
 export function* checkRuleSet(together: RuleSet): WorkSteps<Semantics> {
-  const { path: whole, rules, health = [], remedy } = together;
+  const { path: whole, rules, health = [], remedy, made } = together;
   // Makes every rule not evaluable.
   const refused = (problem: string): Semantics => ({
     errors: [{ path: whole, message: `${problem}: ${remedy}` }],
@@ -89,7 +93,7 @@ export function* checkRuleSet(together: RuleSet): WorkSteps<Semantics> {
   if (lettersOf(expressions) > MAX_EXPRESSION_LETTERS) return refused(TOO_MANY_LETTERS);
   const { tooMany } = countWindows(rules.map(({ rule }) => rule));
   if (tooMany) return refused(TOO_MANY_ENTRIES);
-  const findings: Findings = { errors: [], warnings: [], patternWeight: 0 };
+  const findings: Findings = { errors: [], warnings: [], patternWeight: 0, made };
   for (const each of rules) {
     yield* checkRule(each, findings, together);
     if (findings.patternWeight > MAX_PATTERN_WEIGHT) return refused(TOO_MANY_PATTERNS);
@@ -184,7 +188,9 @@ function checkExpression(
   hooks: readonly HookName[],
   findings: Findings,
 ): void {
-  const { problems, warnings, patternWeight } = compileExpression(source, use);
+  const made = compileExpression(source, use);
+  findings.made?.push(made);
+  const { problems, warnings, patternWeight } = made;
   const placed = ({ message, line, column }: ExpressionProblem): FieldError => {
     return { path, message: `${atPosition(...positionAfter(before, line, column))}${message}` };
   };
