@@ -239,7 +239,7 @@ export class TaskReconciler {
     return undefined;
   }
 
-  /** For as long as an attempt may take, but at most an hour, as each leader begins anew: then `onFailure` decides. */
+  /** For as long as an attempt may take, but at most an hour, as each leader counts from the beginning: then `onFailure` decides. */
   async #hindered(task: HookTask, { of, attempt, why }: Hindrance): Promise<StepResult> {
     const { now, log } = this.#options;
     const { status = {}, spec, metadata } = task;

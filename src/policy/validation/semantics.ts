@@ -153,7 +153,7 @@ function* checkRule(
   { rule, path }: SoundRule,
   findings: Findings,
   { max = Infinity, owner }: Pick<RuleSet, "max" | "owner">,
-): WorkSteps<void> {
+): WorkSteps {
   const before = findings.errors.length;
   for (const part of [
     ...matchConditionsOf(rule, path),
