@@ -188,10 +188,11 @@ describe("clusterctl move", () => {
       restart = "",
       restarted = "",
       start = "",
+      endExemptions = "",
       wait = "",
       look = "",
     ] = others;
-    assert.deepEqual(others, [all, stop, stopped, restart, restarted, start, wait, look]);
+    assert.deepEqual(others, [all, stop, stopped, restart, restarted, start, endExemptions, wait, look]);
     assert.match(await source.kubectl(...wordsOf(all)), /\/only-here +True /);
     await source.apply(
       (await kustomize(join(ROOT, "manifests"))).filter(({ kind }) => kind === "Deployment"),
@@ -204,8 +205,8 @@ describe("clusterctl move", () => {
     await source.kubectl(...wordsOf(stop));
     assert.equal(await replicas(), 0);
     const pod = { apiVersion: "v1", kind: "Pod", namespace: MANAGER.namespace ?? "", name: "manager" };
-    const { labels, spec } = managerDeployment("v1.14.2", "")["spec"].template;
-    await source.create(objectOf({ ...pod, labels }, { spec }));
+    const { template } = managerDeployment("v1.14.2", "")["spec"];
+    await source.create(objectOf({ ...pod, labels: template.labels }, { spec: template.spec }));
     const waiting = source.kubectl(...wordsOf(stopped));
     await source.delete(pod);
     await waiting;
@@ -221,6 +222,9 @@ describe("clusterctl move", () => {
       clusterRef: { namespace: TEAM, name: CLUSTER.name },
       hooks: ["BeforeClusterUpgrade"],
     });
+    const labels = { "hooks.example.com/freeze-now": "exempt" };
+    await source.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: "capi-system", labels } });
+    assert.match(await source.kubectl(...wordsOf(endExemptions)), /^namespace\/capi-system /);
     assert.match(await source.kubectl(...wordsOf(look)), /hookoverride\S*\/moved /);
     assert.equal(wait, "kubectl wait extensionconfig/hookpolicy --for=condition=Discovered --timeout=3m"); // docs/break-glass.md
   });
