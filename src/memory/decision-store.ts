@@ -62,7 +62,11 @@ export class DecisionStore {
     this.#scheduler = new EvaluationScheduler({
       ...options,
       stepsOf: (key) => (isPolicyKey(key) ? this.#policySteps(key) : this.#clusterSteps(key)),
-      onSetBack: () => this.#evaluateAll(),
+      onSetBack: () => {
+        // Compilations under way were due at instants that are ahead again.
+        for (const key of this.#uncompiled.keys()) this.#scheduler.soon(key);
+        this.#evaluateAll();
+      },
     });
     const { policies, overrides } = this;
     const { clusters, namespaces, objects, tasks } = options;

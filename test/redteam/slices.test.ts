@@ -100,6 +100,14 @@ describe("a policy of 256 expressions", () => {
     assert.equal(entryOf(fixture, old).compiled.uid, "another");
   });
 
+  test("is compiled to the end where the clock is set back meanwhile", () => {
+    const fixture = storeWith({ compileMs: -1, turnMs: -1 });
+    fixture.setPolicy(large("p"));
+    for (let i = 0; i < 100; i += 1) fixture.store.wake();
+    fixture.clock.now = at("-1h");
+    rings(fixture, () => fixture.store.policies.get(keyOf(large("p"))) !== undefined);
+  });
+
   test("that is deleted meanwhile does not come back", () => {
     const fixture = storeWith({ compileMs: -1 });
     fixture.setPolicy(large("p"));
