@@ -114,12 +114,12 @@ interface Reads {
 
 /** `value`: a part of a template. */
 function readsOf(value: unknown): Reads {
-  const sources = contentsOf(value, "").expressions.map(({ source }) => source);
-  const paths = sources.flatMap(
-    (source) => compileExpression(source, "value").expression?.clusterPaths ?? [],
+  const { expressions } = contentsOf(value, "");
+  const paths = expressions.flatMap(
+    ({ source, use }) => compileExpression(source, use).expression?.clusterPaths ?? [],
   );
   const own = paths.filter(([, field = ""]) => field === "namespace" || field === "uid");
-  const isOwn = own.length > 0 || sources.some((source) => OWN_NAMESPACE.test(source));
+  const isOwn = own.length > 0 || expressions.some(({ source }) => OWN_NAMESPACE.test(source));
   return { isWritten: own.length < paths.length, isOwn };
 }
 
@@ -131,13 +131,14 @@ function endless(rule: RuleSpec, path: string): FieldError[] {
   const windowMs = shortestWindow(rule) ?? Infinity;
   return tasks.flatMap((task, index): FieldError[] => {
     const validFor = validForOf(task) ?? Infinity;
-    const isLate = tasks
+    const laterMs = tasks
       .slice(index + 1)
-      .some((each) => each.begins === "First" && longestMs(each) >= validFor);
-    if (validFor === Infinity || !(isLate || longestMs(task) >= windowMs)) return [];
+      .filter(({ begins }) => begins === "First")
+      .reduce((sum, each) => sum + longestMs(each), 0);
+    if (validFor === Infinity || (laterMs < validFor && longestMs(task) < windowMs)) return [];
     const at = `${path}.tasks[${index}].${task.validFor === undefined ? "create" : "validFor"}`;
     const message =
-      "its success may be too old once a task after it that begins first is done, or when the next window opens, and then it begins again: raise validFor, or lower timeout and retries";
+      "its success may be too old once the tasks after it that begin first are done, or when the next window opens, and then it begins again: raise validFor, or lower timeout and retries";
     return [{ path: at, id: "endless-tasks", message }];
   });
 }

@@ -355,6 +355,11 @@ describe("a warning", () => {
     assert.deepEqual(ids(rules(taskRule([task({ name: "a", validFor: "1h" }), late]))), []);
     const first = [task({ name: "a", validFor: "24h" }), { ...late, begins: "First" as const }];
     assert.deepEqual(ids(rules(taskRule(first))), [["endless-tasks", "spec.rules[0].tasks[0].validFor"]]);
+    const short = ["a", "b", "c"].map((name) =>
+      task({ name, validFor: "1h", timeout: "40m", begins: "First" }),
+    );
+    assert.deepEqual(ids(rules(taskRule(short.slice(1)))), []);
+    assert.deepEqual(ids(rules(taskRule(short))), [["endless-tasks", "spec.rules[0].tasks[0].validFor"]]);
     const window = scheduled("w", "0 0 * * SAT", "1h");
     assert.deepEqual(ids(rules(taskRule([task({ validFor: "2h" })], { until: [window] }))), [
       ["endless-tasks", "spec.rules[0].tasks[0].validFor"],
