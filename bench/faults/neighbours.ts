@@ -74,11 +74,11 @@ export const NEIGHBOURS: Scenario = {
   inject: async (lab) => {
     const { cp } = lab;
     // A policy that the operator refuses would cost nothing.
-    for (const [name, policy] of Object.entries({ objects, variables, loops: loops(10_000) }))
+    for (const [name, policy] of Object.entries({ objects, "variables-0": variables, "loops-0": loops(0) }))
       await applyPolicy(cp, policyRef(OTHER_TEAM, name), policy);
-    for (const name of numbered(3, "variables"))
+    for (const name of numbered(4, "variables").slice(1))
       await storePolicy(cp, policyRef(OTHER_TEAM, name), variables);
-    for (const name of numbered(POLICIES, "loops"))
+    for (const name of numbered(POLICIES, "loops").slice(1))
       await storePolicy(cp, policyRef(OTHER_TEAM, name), loops(0));
     let edits = 0;
     lab.inBackground(20, async () => {
